@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Goddard Authors
+
+package message
+
+import "unicode/utf8"
+
+// HashString is Java's String.hashCode of UTF-8 text: over its UTF-16 units, so that a character
+// beyond the basic plane counts as its two surrogates. Each byte that is not UTF-8 counts as U+FFFD.
+func HashString(s []byte) int32 {
+	var h int32
+	for i := 0; i < len(s); {
+		if c := s[i]; c < utf8.RuneSelf {
+			h = 31*h + int32(c)
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(s[i:])
+		if r >= 0x10000 {
+			r -= 0x10000
+			h = 31*h + 0xD800 + r>>10
+			r = 0xDC00 + r&0x3FF
+		}
+		h = 31*h + r
+		i += n
+	}
+	return h
+}
+
+// TagsCode is what a consume queue keeps of a message's TAGS, to filter by: its hash, 0 when there are none.
+func TagsCode(tags []byte) int64 { return int64(HashString(tags)) }
