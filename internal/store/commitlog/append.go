@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Goddard Authors
+
+package commitlog
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/goddard-mq/goddard/internal/message"
+)
+
+// ErrQueueGone: the queue was removed; look it up anew.
+var ErrQueueGone = errors.New("the queue was removed")
+
+// Next is the offset that the queue's next message gets.
+func (l *Log) Next(c *Counter) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return c.next
+}
+
+// SetNext sets the offset of the queue's next message, at start.
+func (l *Log) SetNext(c *Counter, next int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.next = next
+}
+
+// Abandon lets every later Append to the queues return ErrQueueGone.
+func (l *Log) Abandon(counters []*Counter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range counters {
+		c.gone = true
+	}
+}
+
+// Append gives drafts their place, together in one file, one after another in the queue of c, and keeps nothing of
+// them. With nil w is told later; otherwise it is not, and the error says why the status is not OK.
+func (l *Log) Append(c *Counter, drafts []Draft, w Waiter, noWait bool) (Status, error) {
+	total := 0
+	for i := range drafts {
+		r := &drafts[i].Record
+		r.Size = int32(message.RecordSize(r))
+		if r.BodyCRC == 0 {
+			r.BodyCRC = message.BodyCRC(r.Body)
+		}
+		total += int(r.Size)
+	}
+	if int64(total)+message.BlankSize > l.cfg.FileSize {
+		return MessageIllegal, errTooLarge
+	}
+
+	l.mu.Lock()
+	if status, err := l.acceptsLocked(c, total); err != nil {
+		l.mu.Unlock()
+		return status, err
+	}
+	dst := l.placeLocked(total)
+	now := time.Now()
+	g := l.pending
+	for i := range drafts {
+		e := l.encodeLocked(&drafts[i], c, now.UnixMilli(), dst)
+		if i == 0 {
+			e.waiter, e.noWait, e.count, e.start = w, noWait, int32(len(drafts)), now.Sub(l.epoch)
+		}
+	}
+	g.end = l.pos
+	g.spans[len(g.spans)-1].to = dst.used
+	l.pendingBytes += int64(total)
+	l.waiting.Store(int32(len(g.entries)))
+	l.mu.Unlock()
+
+	if !l.ticking.Load() && l.ticking.CompareAndSwap(false, true) {
+		notify(l.tick)
+	}
+	return OK, nil
+}
+
+var errTooLarge = errors.New("larger than a file of the log")
+
+func (l *Log) acceptsLocked(c *Counter, total int) (Status, error) {
+	switch {
+	case l.refuse != nil:
+		return ServiceNotAvailable, l.refuse
+	case c.gone:
+		return UnknownError, ErrQueueGone
+	case l.pendingBytes > 0 && l.pendingBytes+int64(total) > l.cfg.PendingBytes:
+		return Busy, ErrBusy
+	}
+	return OK, nil
+}
+
+// placeLocked finds room for total bytes at the log's end: in the chunk it returns, from its used bytes on. What does
+// not fit into the rest of the file together with a blank goes to the next file.
+func (l *Log) placeLocked(total int) *chunk {
+	if l.pending == nil {
+		l.pending = l.newGroupLocked()
+	}
+	rest := l.cfg.FileSize - l.pos%l.cfg.FileSize
+	if int64(total)+message.BlankSize > rest {
+		c := l.roomLocked(message.BlankSize)
+		binary.BigEndian.PutUint32(c.mem[c.used:], uint32(rest))
+		binary.BigEndian.PutUint32(c.mem[c.used+4:], message.MagicBlank)
+		c.used += message.BlankSize
+		l.pending.spans[len(l.pending.spans)-1].to = c.used
+		l.pos += rest
+		l.chunk = nil
+	}
+	return l.roomLocked(total)
+}
+
+// roomLocked gives the chunk that the next need bytes go to and makes it the last span of the pending group.
+func (l *Log) roomLocked(need int) *chunk {
+	if l.chunk == nil || len(l.chunk.mem)-l.chunk.used < need {
+		l.chunk = l.tail.grow(l.pos, need, l.delivered.Load())
+	}
+	spans := l.pending.spans
+	if n := len(spans); n == 0 || spans[n-1].chunk != l.chunk {
+		l.pending.spans = append(spans, span{l.chunk, l.chunk.used, l.chunk.used})
+	}
+	return l.chunk
+}
+
+func (l *Log) newGroupLocked() *group {
+	g := l.spare
+	l.spare = nil
+	if g == nil {
+		g = new(group)
+	}
+	g.begin = l.pos
+	return g
+}
+
+// encodeLocked writes the record at the log's end and adds its entry to the pending group.
+func (l *Log) encodeLocked(d *Draft, c *Counter, now int64, dst *chunk) *Entry {
+	r := &d.Record
+	transaction := message.Transaction(r.SysFlag)
+	queued := transaction == 0 || transaction == message.TransactionCommit
+	r.PhysicalOffset, r.StoreTimestamp, r.QueueOffset = l.pos, now, 0
+	if queued {
+		r.QueueOffset = c.next
+		c.next++
+	}
+	end := dst.used + int(r.Size)
+	record := message.AppendRecord(dst.mem[dst.used:dst.used:end], r)
+	if d.Sealed {
+		fillSeal(record)
+	}
+	dst.used = end
+	l.pos += int64(r.Size)
+
+	tags := d.TagsCode
+	if d.Delayed {
+		tags = now + d.Delay
+	}
+	g := l.pending
+	g.entries = append(g.entries, Entry{
+		Counter: c, Record: record, PhysicalOffset: r.PhysicalOffset, QueueOffset: r.QueueOffset, StoreTimestamp: now,
+		TagsCode: tags, Queued: queued, propertiesLen: int32(len(r.Properties)),
+	})
+	return &g.entries[len(g.entries)-1]
+}
+
+// takeLocked takes the pending group; nil when there is none.
+func (l *Log) takeLocked() *group {
+	g := l.pending
+	l.pending = nil
+	l.pendingBytes = 0
+	l.waiting.Store(0)
+	return g
+}
+
+func (l *Log) take() *group {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.takeLocked()
+}
+
+// giveBack keeps a group that is done for the next one.
+func (l *Log) giveBack(g *group) {
+	if cap(g.entries) > keepEntries || cap(g.spans) > keepSpans {
+		return
+	}
+	g.tell.Lock()
+	g.reset()
+	g.tell.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.spare == nil {
+		l.spare = g
+	}
+}

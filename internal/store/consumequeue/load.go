@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Goddard Authors
+
+package consumequeue
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Trust says how much of the files Load looks at.
+type Trust uint8
+
+// Trusts.
+const (
+	// Whole: the store was closed properly. The end is searched by halves.
+	Whole Trust = iota
+	// Below: the units of messages below the limit are durable, what lies behind may be anything and is zeroed.
+	Below
+	// Doubtful: nothing is known. The last three files are read unit by unit.
+	Doubtful
+)
+
+// Load finds the end of the queue in its files: the first unit that is not valid, or belongs to a message at limit or
+// above. Units and files behind the end are removed, if trust says that there may be any.
+func (q *Queue) Load(limit int64, trust Trust) error {
+	starts := q.files.Starts()
+	if holes := q.files.Holes(); len(holes) > 0 { // what lies behind a missing file is put again from the log
+		if _, err := q.files.RemoveFrom(holes[0]); err != nil {
+			return q.loadError(err)
+		}
+		starts = q.files.Starts()
+	}
+	good := func(u Unit) bool { return u.valid() && (u.Filler() || u.PhysicalOffset < limit) }
+	end := int64(0)
+	if len(starts) > 0 {
+		q.mu.Lock()
+		q.first = starts[0] / UnitSize
+		q.saved = starts[len(starts)-1]/UnitSize + q.set.UnitsPerFile() // so that all can be read
+		q.mu.Unlock()
+		var err error
+		if trust == Doubtful {
+			end, err = q.walk(starts, good)
+		} else {
+			end, err = q.halve(starts, good)
+		}
+		if err != nil {
+			return q.loadError(err)
+		}
+	}
+	return q.settle(end, trust != Whole)
+}
+
+func (q *Queue) loadError(err error) error {
+	return fmt.Errorf("load queue %d of topic %s: %w", q.name.ID, q.name.Topic, err)
+}
+
+// halve finds the end, all units below it being good and none behind.
+func (q *Queue) halve(starts []int64, good func(Unit) bool) (int64, error) {
+	per := q.set.UnitsPerFile()
+	for _, start := range slices.Backward(starts) {
+		low := start / UnitSize
+		u, err := q.Unit(low)
+		if err != nil {
+			return 0, err
+		}
+		if !good(u) {
+			continue
+		}
+		high := low + per
+		for low++; low < high; {
+			mid := low + (high-low)/2
+			if u, err = q.Unit(mid); err != nil {
+				return 0, err
+			}
+			if good(u) {
+				low = mid + 1
+			} else {
+				high = mid
+			}
+		}
+		return low, nil
+	}
+	return starts[0] / UnitSize, nil
+}
+
+// walk finds the end by reading unit by unit, from the third last file on. Offsets that do not grow end it, too.
+func (q *Queue) walk(starts []int64, good func(Unit) bool) (int64, error) {
+	from := starts[max(len(starts)-3, 0)] / UnitSize
+	end := starts[len(starts)-1]/UnitSize + q.set.UnitsPerFile()
+	var block []byte
+	last := int64(-1)
+	for n := from; n < end; {
+		var err error
+		if block, err = q.Read(block[:0], n, 4096); err != nil {
+			return 0, err
+		}
+		for b := block; len(b) >= UnitSize; b = b[UnitSize:] {
+			u := DecodeUnit(b)
+			if !good(u) || !u.Filler() && u.PhysicalOffset <= last {
+				return n, nil
+			}
+			if !u.Filler() {
+				last = u.PhysicalOffset
+			}
+			n++
+		}
+	}
+	return end, nil
+}
+
+// settle makes end the end, removing what lies behind when there may be something.
+func (q *Queue) settle(end int64, clean bool) error {
+	physical := int64(0)
+	if end > 0 {
+		if u, err := q.Unit(end - 1); err == nil && !u.Filler() {
+			physical = u.end()
+		}
+	}
+	q.mu.Lock()
+	q.saved, q.synced, q.physical = end, end, physical
+	if end <= q.first {
+		q.first, q.saved, q.synced, q.physical = 0, 0, 0, 0
+		end = 0
+	}
+	q.min, q.minFor = 0, -1
+	q.mu.Unlock()
+	if end == 0 { // no message at all: the queue begins anew, wherever the log says
+		if _, err := q.files.RemoveFrom(0); err != nil {
+			return q.loadError(err)
+		}
+		return nil
+	}
+	if !clean {
+		return nil
+	}
+	if _, err := q.files.RemoveFrom(end * UnitSize); err != nil {
+		return q.loadError(err)
+	}
+	at := end * UnitSize
+	if !q.files.Has(at) {
+		return nil
+	}
+	if err := q.files.Zero(at, q.files.Start(at)+q.set.fileSize-at); err != nil {
+		return q.loadError(err)
+	}
+	q.mu.Lock()
+	q.newNames = true // what was zeroed is to be durable before new units are
+	q.mu.Unlock()
+	return nil
+}
+
+// Reset takes back all units, to begin anew.
+func (q *Queue) Reset() error {
+	q.mu.Lock()
+	q.set.unsaved.Add(-int64(len(q.units)))
+	q.set.memory.give(q.units)
+	q.units = nil
+	q.mu.Unlock()
+	return q.settle(0, true)
+}
+
+// Truncate takes back all units from offset n on: their messages were replaced.
+func (q *Queue) Truncate(n int64) error {
+	q.mu.Lock()
+	keep := len(q.units)
+	switch {
+	case n <= q.first:
+		q.mu.Unlock()
+		return q.Reset()
+	case n >= q.saved:
+		keep = min(int(n-q.saved)*UnitSize, keep)
+	default:
+		keep = 0
+	}
+	q.set.unsaved.Add(-int64(len(q.units) - keep))
+	q.units = q.units[:keep]
+	saved := q.saved
+	q.mu.Unlock()
+	if n >= saved {
+		return nil
+	}
+	return q.settle(n, true)
+}

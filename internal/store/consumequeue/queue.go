@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Goddard Authors
+
+package consumequeue
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"github.com/goddard-mq/goddard/internal/segment"
+)
+
+// Queue is one queue. Units are put by one goroutine at a time; everything else may happen at any time.
+type Queue struct {
+	name  Name
+	set   *Set
+	files *segment.Files
+
+	mu       sync.Mutex
+	first    int64  // number of the first unit there is, fillers included
+	saved    int64  // units below are in the files
+	units    []byte // from saved on
+	physical int64  // end of the message that was put last: the log is in this queue up to there
+	saving   bool   // somebody writes units to the files: their memory must stay
+	removed  bool   // nothing is written any more
+
+	// The lowest offset of a message that the log still has, for a log that begins at minFor.
+	min, minFor int64
+
+	// synced: units below are durable. newNames: files or folders were created since the last sync.
+	synced   int64
+	newNames bool
+}
+
+// New gives a queue without units. Whether its folder has files is for Load to find out.
+func (s *Set) New(name Name) (*Queue, error) {
+	files, err := segment.OpenDerived(s.handles, s.fileSize, filepath.Join(s.dir, name.Topic, strconv.Itoa(int(name.ID))))
+	if err != nil {
+		return nil, fmt.Errorf("open queue %d of topic %s: %w", name.ID, name.Topic, err)
+	}
+	return &Queue{name: name, set: s, files: files, minFor: -1}, nil
+}
+
+// Name of the queue.
+func (q *Queue) Name() Name { return q.name }
+
+// End is the offset that the next message gets.
+func (q *Queue) End() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.endLocked()
+}
+
+func (q *Queue) endLocked() int64 { return q.saved + int64(len(q.units)/UnitSize) }
+
+// Len is the number of units that the files have, or will have: those of messages that the log does not have any more
+// included, and fillers.
+func (q *Queue) Len() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.endLocked() == 0 {
+		return 0
+	}
+	return q.endLocked() - q.firstInFileLocked()
+}
+
+// firstInFileLocked is the number of the first unit of the first file.
+func (q *Queue) firstInFileLocked() int64 {
+	return q.first - q.first%q.set.UnitsPerFile()
+}
+
+// Physical is the end of the message that was put last, as a physical offset; 0 when there is none.
+func (q *Queue) Physical() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.physical
+}
+
+// Place says how a unit fits to the ones before.
+type Place uint8
+
+// Places.
+const (
+	Next    Place = iota // it was put at the end
+	Known                // it is in the queue already, or one of a later message is; nothing was done
+	Ahead                // units before it are missing; nothing was done
+	Restart              // there are units of earlier messages with this number and above; nothing was done
+	Before               // the queue begins later; nothing was done
+)
+
+// Put puts the unit of the message with queue offset n at the end, if it belongs there. A queue without units begins
+// at any offset. pending is how many bytes the queue now has unsaved.
+func (q *Queue) Put(n int64, u Unit) (place Place, pending int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	end := q.endLocked()
+	switch {
+	case q.removed:
+		return Known, 0
+	case n < q.first && u.end() <= q.physical:
+		return Before, len(q.units)
+	case u.end() <= q.physical:
+		return Known, len(q.units)
+	case end == 0 && n > 0:
+		q.first, q.saved, q.synced = n, n, n
+		q.minFor = -1
+	case n > end:
+		return Ahead, len(q.units)
+	case n < end:
+		return Restart, len(q.units)
+	}
+	q.putLocked(u)
+	q.physical = u.end()
+	return Next, len(q.units)
+}
+
+func (q *Queue) putLocked(u Unit) {
+	if len(q.units)+UnitSize > cap(q.units) {
+		grown := append(q.set.memory.take(2*len(q.units)+UnitSize), q.units...)
+		if !q.saving {
+			q.set.memory.give(q.units)
+		}
+		q.units = grown
+	}
+	q.units = AppendUnit(q.units, u)
+	q.set.unsaved.Add(UnitSize)
+}
+
+// Fill puts fillers up to, not including, offset n, for messages that are lost.
+func (q *Queue) Fill(n int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.endLocked() < n {
+		q.putLocked(filler)
+	}
+}
+
+// Range gives the lowest offset of a message that a log beginning at logMin still has, and the end. Both are equal
+// when there is none.
+func (q *Queue) Range(logMin int64) (low, end int64) {
+	q.mu.Lock()
+	end = q.endLocked()
+	if q.minFor == logMin {
+		low = q.min
+		q.mu.Unlock()
+		return min(low, end), end
+	}
+	low = max(q.first, q.min)
+	q.mu.Unlock()
+
+	low = q.search(low, end, func(u Unit) bool { return !u.Filler() && u.PhysicalOffset >= logMin })
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	// A queue without messages may get one that the search did not see, at end, which is then the right answer, too.
+	if q.minFor < logMin {
+		q.min, q.minFor = low, logMin
+	}
+	return low, end
+}
+
+// search gives the first number in [low, end) whose unit is right, all behind it being so, too; end when none is.
+// Units that cannot be read count as not right: their files are gone.
+func (q *Queue) search(low, end int64, right func(Unit) bool) int64 {
+	if u, err := q.Unit(low); low < end && err == nil && right(u) {
+		return low // the usual case
+	}
+	for low < end {
+		mid := low + (end-low)/2
+		if u, err := q.Unit(mid); err == nil && right(u) {
+			end = mid
+		} else {
+			low = mid + 1
+		}
+	}
+	return low
+}
+
+// ErrNoUnit: the queue has no unit of this number, or not any more.
+var ErrNoUnit = errors.New("no unit of this number")
+
+// Unit gives unit n.
+func (q *Queue) Unit(n int64) (Unit, error) {
+	var one [UnitSize]byte
+	b, err := q.Read(one[:0], n, 1)
+	if err != nil {
+		return Unit{}, err
+	}
+	return DecodeUnit(b), nil
+}
+
+// Read appends up to count units from number n on to dst, encoded, at least one; they come from one file or from
+// memory, so there may be more.
+func (q *Queue) Read(dst []byte, n int64, count int) ([]byte, error) {
+	q.mu.Lock()
+	end := q.endLocked()
+	if n < q.first || n >= end || count <= 0 {
+		q.mu.Unlock()
+		return dst, ErrNoUnit
+	}
+	if n >= q.saved {
+		b := q.units[(n-q.saved)*UnitSize:]
+		dst = append(dst, b[:min(len(b), count*UnitSize)]...)
+		q.mu.Unlock()
+		return dst, nil
+	}
+	count = int(min(int64(count), q.saved-n))
+	q.mu.Unlock()
+	return q.readFile(dst, n, count)
+}
+
+// readFile reads units that were saved.
+func (q *Queue) readFile(dst []byte, n int64, count int) ([]byte, error) {
+	had := len(dst)
+	rest := q.set.fileSize - n*UnitSize%q.set.fileSize
+	want := int(min(int64(count*UnitSize), rest))
+	if cap(dst)-had < want {
+		dst = append(make([]byte, 0, had+want), dst...)
+	}
+	dst = dst[:had+want]
+	if _, err := q.files.ReadAt(dst[had:], n*UnitSize); errors.Is(err, segment.ErrGone) {
+		return dst[:had], ErrNoUnit
+	} else if err != nil && !errors.Is(err, io.EOF) {
+		return dst[:had], fmt.Errorf("read queue %d of topic %s: %w", q.name.ID, q.name.Topic, err)
+	}
+	return dst, nil
+}
+
+// Recent tells whether unit n is in memory.
+func (q *Queue) Recent(n int64) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return n >= q.saved && n < q.endLocked()
+}

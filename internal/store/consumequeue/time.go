@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Goddard Authors
+
+package consumequeue
+
+// StoreTime gives the store time, ms, of the message at a physical offset; ok is false when it is not there any more.
+type StoreTime func(physical int64) (ms int64, ok bool)
+
+// AtTime gives the offset that belongs to a time, ms: the first message stored at or after it or, with upper, the last
+// one stored at or before it. Above the last message's time it is the end or, with upper, the last message; below the
+// first one's it is the first message. logMin is where the log begins.
+//
+// Times are looked up file by file, as RocketMQ does, so that a clock that was set back confuses one file at most.
+func (q *Queue) AtTime(ms int64, upper bool, logMin int64, timeOf StoreTime) int64 {
+	low, end := q.Range(logMin)
+	if low >= end {
+		return end
+	}
+	at := func(n int64) (int64, bool) {
+		u, err := q.Unit(n)
+		if err != nil || u.Filler() {
+			return 0, false
+		}
+		return timeOf(u.PhysicalOffset)
+	}
+	from, to := q.fileOfTime(ms, upper, low, end, at)
+	if upper {
+		// The first one that is younger; before it is the last that is not.
+		n := searchTime(from, to, func(n int64) bool { t, ok := at(n); return ok && t > ms })
+		return max(n-1, low)
+	}
+	return searchTime(from, to, func(n int64) bool { t, ok := at(n); return ok && t >= ms })
+}
+
+// fileOfTime chooses the file to search, as the range [from, to) of the units in it that have a message.
+func (q *Queue) fileOfTime(ms int64, upper bool, low, end int64, at func(int64) (int64, bool)) (from, to int64) {
+	per := q.set.UnitsPerFile()
+	limits := func(file int64) (int64, int64) { return max(file*per, low), min((file+1)*per, end) }
+	first, last := low/per, (end-1)/per
+	if upper {
+		for file := last; file > first; file-- {
+			from, to = limits(file)
+			if t, ok := at(from); ok && t <= ms {
+				return from, to
+			}
+		}
+		return limits(first)
+	}
+	for file := first; file < last; file++ {
+		from, to = limits(file)
+		if t, ok := at(to - 1); ok && t >= ms {
+			return from, to
+		}
+	}
+	return limits(last)
+}
+
+// searchTime gives the first number in [low, end) that is late, end when none is.
+func searchTime(low, end int64, late func(int64) bool) int64 {
+	for low < end {
+		mid := low + (end-low)/2
+		if late(mid) {
+			end = mid
+		} else {
+			low = mid + 1
+		}
+	}
+	return low
+}

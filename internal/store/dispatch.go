@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Goddard Authors
+
+package store
+
+import (
+	"github.com/goddard-mq/goddard/internal/store/commitlog"
+	"github.com/goddard-mq/goddard/internal/store/consumequeue"
+)
+
+// dispatched is how far the log has been brought into the queues, and what has to be saved of them.
+type dispatched struct {
+	end   int64 // records below are in the queues (in memory at least)
+	last  int64 // start of the last record
+	time  int64 // its store time, ms
+	dirty []*queue
+	large []*queue // of these, the ones with so much that a write is worth it
+}
+
+// saveAt is how many unsaved bytes of one queue are worth a write: two pages.
+const saveAt = 8 << 10
+
+// dispatch brings a group of records that became readable into their queues and reports their arrival. One group at a
+// time, in the order of the log.
+func (s *Store) dispatch(entries []commitlog.Entry, end int64) {
+	s.dispatching.Lock()
+	for i := range entries {
+		e := &entries[i]
+		if !e.Queued {
+			continue
+		}
+		q := e.Counter.Owner.(*queue)
+		unit := consumequeue.Unit{PhysicalOffset: e.PhysicalOffset, Size: int32(len(e.Record)), TagsCode: e.TagsCode}
+		place, pending := q.Put(e.QueueOffset, unit)
+		if place == consumequeue.Next {
+			s.listLocked(q, pending)
+		}
+	}
+	d := &s.dispatched
+	last := &entries[len(entries)-1]
+	d.end, d.last, d.time = end, last.PhysicalOffset, last.StoreTimestamp
+	s.dispatching.Unlock()
+
+	s.keeper.touch(s, end)
+	if s.index != nil {
+		s.index.touch()
+	}
+	if s.deps.Arrived == nil {
+		return
+	}
+	for i := range entries {
+		e := &entries[i]
+		if !e.Queued {
+			continue
+		}
+		q := e.Counter.Owner.(*queue)
+		s.deps.Arrived(Arrival{
+			Topic: q.name.Topic, QueueID: q.name.QueueID, Next: e.QueueOffset + 1, TagsCode: e.TagsCode,
+			StoreTimestamp: e.StoreTimestamp, Properties: e.Properties(),
+		})
+	}
+}
+
+// listLocked notes that a queue has units to save.
+func (s *Store) listLocked(q *queue, pending int) {
+	d := &s.dispatched
+	if !q.listed {
+		q.listed = true
+		d.dirty = append(d.dirty, q)
+	}
+	if pending >= saveAt && !q.large {
+		q.large = true
+		d.large = append(d.large, q)
+	}
+}
+
+// takeLarge takes the list of queues that are worth a write.
+func (s *Store) takeLarge() []*queue {
+	s.dispatching.Lock()
+	defer s.dispatching.Unlock()
+	list := s.dispatched.large
+	s.dispatched.large = nil
+	for _, q := range list {
+		q.large = false
+	}
+	return list
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Goddard Authors
+
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/goddard-mq/goddard/internal/message"
+	"github.com/goddard-mq/goddard/internal/store/commitlog"
+)
+
+// ErrNoMessage: there is no message at this place.
+var ErrNoMessage = errors.New("no message at this offset")
+
+// View reads the record at a physical offset. ErrNoMessage when there is none.
+func (s *Store) View(physicalOffset int64) ([]byte, error) {
+	var r message.Record
+	b, err := s.log.Record(nil, physicalOffset, &r)
+	if errors.Is(err, commitlog.ErrNoRecord) {
+		return nil, ErrNoMessage
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the message at %d: %w", physicalOffset, err)
+	}
+	return b, nil
+}
+
+// storeTime is the store time, ms, of the record at a physical offset, as queues ask for it.
+func (s *Store) storeTime(physical int64) (int64, bool) {
+	ms, err := s.log.StoreTime(physical)
+	return ms, err == nil
+}
+
+// OffsetByTime gives the first offset whose message was stored at ms or after or, with upper, the last one stored at ms
+// or before; see consumequeue.Queue.AtTime. 0 when there is no queue.
+func (s *Store) OffsetByTime(topic string, queueID int32, ms int64, upper bool) int64 {
+	q := s.lookup(topic, queueID)
+	if q == nil {
+		return 0
+	}
+	return q.AtTime(ms, upper, s.log.Min(), s.storeTime)
+}
+
+// EarliestTime is the store time, ms, of the first message of a queue; -1 when there is none.
+func (s *Store) EarliestTime(topic string, queueID int32) int64 {
+	q := s.lookup(topic, queueID)
+	if q == nil {
+		return -1
+	}
+	low, _ := q.Range(s.log.Min())
+	return s.timeOf(q, low)
+}
+
+// TimeOf is the store time, ms, of the message at an offset; -1 when there is none.
+func (s *Store) TimeOf(topic string, queueID int32, offset int64) int64 {
+	q := s.lookup(topic, queueID)
+	if q == nil {
+		return -1
+	}
+	return s.timeOf(q, offset)
+}
+
+func (s *Store) timeOf(q *queue, offset int64) int64 {
+	u, err := q.Unit(offset)
+	if err != nil || u.Filler() {
+		return -1
+	}
+	if ms, ok := s.storeTime(u.PhysicalOffset); ok {
+		return ms
+	}
+	return -1
+}
+
+// Hot tells whether the message at an offset is there and in memory: reading it waits for no disk.
+func (s *Store) Hot(topic string, queueID int32, offset int64) bool {
+	q := s.lookup(topic, queueID)
+	if q == nil {
+		return false
+	}
+	u, err := q.Unit(offset)
+	return err == nil && s.log.InTail(u.PhysicalOffset)
+}
+
+// QueryResult is what a query by key found.
+type QueryResult struct {
+	Records            []byte // concatenated, ascending by physical offset
+	Count              int
+	LastTimestamp      int64 // of the index: indexLastUpdateTimestamp
+	LastPhysicalOffset int64 // indexLastUpdatePhyoffset
+}
+
+// queryBytes bounds the records of one answer.
+const queryBytes = 64 << 20
+
+// Query finds the newest messages of a topic by key, or by unique key, stored in [begin, end] (ms). Messages whose key
+// only has the same hash are not among them.
+func (s *Store) Query(topic, key string, most int, begin, end int64) (QueryResult, error) {
+	return s.query(topic, key, false, most, begin, end)
+}
+
+// QueryTags finds the newest messages of a topic by their tags, as Query does by key. It finds messages that were stored
+// with tagsIndexEnable.
+func (s *Store) QueryTags(topic, tags string, most int, begin, end int64) (QueryResult, error) {
+	return s.query(topic, tags, true, most, begin, end)
+}
+
+func (s *Store) query(topic, key string, tags bool, most int, begin, end int64) (QueryResult, error) {
+	var res QueryResult
+	if s.index == nil {
+		return res, nil
+	}
+	if err := s.index.catchUp(); err != nil {
+		return res, err
+	}
+	res.LastTimestamp, res.LastPhysicalOffset = s.index.x.Last()
+	most = min(most, int(s.config().Limits.QueryMatches))
+	if most <= 0 || key == "" {
+		return res, nil
+	}
+	var found []int64 // newest first
+	var scratch []byte
+	var r message.Record
+	bytes := 0
+	err := s.index.x.Query([]byte(topic), []byte(key), tags, begin, end, func(physical int64) bool {
+		if slices.Contains(found, physical) {
+			return true
+		}
+		var err error
+		if scratch, err = s.log.Record(scratch[:0], physical, &r); err != nil {
+			return physical >= s.log.Min() // what is older is gone, too
+		}
+		if string(r.Topic) == topic && r.StoreTimestamp >= begin && r.StoreTimestamp <= end && matches(r.Properties, key, tags) {
+			found = append(found, physical)
+			bytes += len(scratch)
+		}
+		return len(found) < most && bytes < queryBytes
+	})
+	if err != nil {
+		return res, fmt.Errorf("query by key: %w", err)
+	}
+	slices.Sort(found)
+	for _, physical := range found {
+		records, err := s.log.Record(res.Records, physical, &r)
+		if err != nil {
+			continue // removed meanwhile
+		}
+		res.Records = records
+		res.Count++
+	}
+	return res, nil
+}
+
+// matches tells whether a message has the key, or the tags.
+func matches(properties []byte, key string, tags bool) bool {
+	if tags {
+		value, _ := message.FindProperty(properties, message.PropTags)
+		return string(value) == key
+	}
+	return hasKey(properties, key)
+}
+
+// hasKey tells whether a message has the key: as its unique one, or among those of KEYS.
+func hasKey(properties []byte, key string) bool {
+	if unique, ok := message.FindProperty(properties, message.PropUniqueKey); ok && string(unique) == key {
+		return true
+	}
+	keys, _ := message.FindProperty(properties, message.PropKeys)
+	for len(keys) > 0 {
+		one, rest, _ := bytes.Cut(keys, []byte{' '})
+		if string(one) == key {
+			return true
+		}
+		keys = rest
+	}
+	return false
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Goddard Authors
+
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/goddard-mq/goddard/internal/store/commitlog"
+	"github.com/goddard-mq/goddard/internal/store/consumequeue"
+)
+
+// queue is one queue of one topic.
+type queue struct {
+	*consumequeue.Queue
+	counter commitlog.Counter
+	name    QueueName
+	topic   []byte
+
+	// Guarded by Store.dispatching: the queue stands in the lists of queues to save.
+	listed, large bool
+}
+
+// lookup finds a queue; nil when it never had a message.
+func (s *Store) lookup(topic string, id int32) *queue {
+	s.queuesMu.RLock()
+	defer s.queuesMu.RUnlock()
+	return s.queues[QueueName{topic, id}]
+}
+
+// queueFor finds a queue or makes it.
+func (s *Store) queueFor(topic string, id int32) (*queue, error) {
+	if q := s.lookup(topic, id); q != nil {
+		return q, nil
+	}
+	s.queuesMu.Lock()
+	defer s.queuesMu.Unlock()
+	name := QueueName{topic, id}
+	if q := s.queues[name]; q != nil {
+		return q, nil
+	}
+	if s.deleting[topic] {
+		return nil, fmt.Errorf("topic %s is being deleted", topic)
+	}
+	name.Topic = string([]byte(topic)) // a copy: the caller's may be the memory of a request
+	return s.addQueueLocked(name)
+}
+
+func (s *Store) addQueueLocked(name QueueName) (*queue, error) {
+	cq, err := s.set.New(consumequeue.Name{Topic: name.Topic, ID: name.QueueID})
+	if err != nil {
+		return nil, err
+	}
+	q := &queue{Queue: cq, name: name, topic: []byte(name.Topic)}
+	q.counter.Owner = q
+	s.queues[name] = q
+	return q, nil
+}
+
+// Queues lists all queues, in no order.
+func (s *Store) Queues() []QueueName {
+	s.queuesMu.RLock()
+	defer s.queuesMu.RUnlock()
+	names := make([]QueueName, 0, len(s.queues))
+	for name := range s.queues {
+		names = append(names, name)
+	}
+	return names
+}
+
+// allQueues is a copy of the table.
+func (s *Store) allQueues() []*queue {
+	s.queuesMu.RLock()
+	defer s.queuesMu.RUnlock()
+	list := make([]*queue, 0, len(s.queues))
+	for _, q := range s.queues {
+		list = append(list, q)
+	}
+	return list
+}
+
+// QueueRange gives the lowest offset that can be read and the end of a queue; 0, 0 when there is none.
+func (s *Store) QueueRange(topic string, queueID int32) (low, end int64) {
+	q := s.lookup(topic, queueID)
+	if q == nil {
+		return 0, 0
+	}
+	return q.Range(s.log.Min())
+}
+
+// Entries gives up to count entries of a queue from an offset on; fewer where there are no more, none where the offset
+// is outside.
+func (s *Store) Entries(topic string, queueID int32, from int64, count int) []QueueEntry {
+	q := s.lookup(topic, queueID)
+	if q == nil {
+		return nil
+	}
+	low, end := q.Range(s.log.Min())
+	if from < low || from >= end || count <= 0 {
+		return nil
+	}
+	count = int(min(int64(count), end-from))
+	var entries []QueueEntry
+	var block []byte
+	for len(entries) < count {
+		var err error
+		if block, err = q.Read(block[:0], from+int64(len(entries)), count-len(entries)); err != nil {
+			break
+		}
+		for b := block; len(b) >= consumequeue.UnitSize; b = b[consumequeue.UnitSize:] {
+			entries = append(entries, consumequeue.DecodeUnit(b))
+		}
+	}
+	return entries
+}
+
+// DeleteTopic removes the topic's queues; its records stay in the log until their files go. A topic of the same name
+// begins at offset 0 again. The topic should be gone from the settings before: see Deps.TopicExists.
+func (s *Store) DeleteTopic(topic string) error {
+	s.queuesMu.Lock()
+	if s.deleting[topic] {
+		s.queuesMu.Unlock()
+		return nil
+	}
+	s.deleting[topic] = true
+	var gone []*queue
+	for name, q := range s.queues {
+		if name.Topic == topic {
+			gone = append(gone, q)
+			delete(s.queues, name)
+		}
+	}
+	s.queuesMu.Unlock()
+	defer func() {
+		s.queuesMu.Lock()
+		delete(s.deleting, topic)
+		s.queuesMu.Unlock()
+	}()
+
+	if len(gone) > 0 {
+		counters := make([]*commitlog.Counter, len(gone))
+		for i, q := range gone {
+			counters[i] = &q.counter
+		}
+		s.log.Abandon(counters)
+		// Records that are on their way still are the old topic's. When they are through and a checkpoint is made,
+		// recovery begins behind them: it cannot take them for messages of a new topic of the name.
+		s.log.Drain()
+		s.dispatching.Lock()
+		for _, q := range gone {
+			q.Remove()
+		}
+		s.dispatching.Unlock()
+	}
+	if err := s.set.RemoveTopic(topic); err != nil {
+		return err
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	return s.checkpoint(false)
+}
+
+// CleanUnused removes the queues of topics that keep refuses.
+func (s *Store) CleanUnused(keep func(topic string) bool) error {
+	topics := map[string]bool{}
+	for _, name := range s.Queues() {
+		topics[name.Topic] = true
+	}
+	var errs []error
+	for topic := range topics {
+		if !keep(topic) {
+			errs = append(errs, s.DeleteTopic(topic))
+		}
+	}
+	return errors.Join(errs...)
+}

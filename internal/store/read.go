@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Goddard Authors
+
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/goddard-mq/goddard/internal/message"
+	"github.com/goddard-mq/goddard/internal/segment"
+	"github.com/goddard-mq/goddard/internal/store/consumequeue"
+)
+
+// Bounds of what a reader may ask for in one read, bytes.
+const (
+	leastReadBytes = 100
+	mostReadBytes  = 128 << 20
+)
+
+// readStats count reads since the start.
+type readStats struct {
+	gets, found, miss, transferred atomic.Int64
+	longest                        atomic.Int64 // ns
+}
+
+func (t *readStats) count(r *ReadResult, took time.Duration) {
+	t.gets.Add(1)
+	if r.Status == Found {
+		t.found.Add(1)
+		t.transferred.Add(int64(r.Count))
+	} else {
+		t.miss.Add(1)
+	}
+	for old := t.longest.Load(); int64(took) > old; old = t.longest.Load() {
+		if t.longest.CompareAndSwap(old, int64(took)) {
+			break
+		}
+	}
+}
+
+// Read appends the records found to dst. Status and next offset are RocketMQ's (DefaultMessageStore.getMessage).
+func (s *Store) Read(dst []byte, r *ReadRequest) ([]byte, ReadResult) {
+	began := time.Now()
+	var res ReadResult
+	if q := s.lookup(r.Topic, r.QueueID); q == nil {
+		res.Status = NoMessageInQueue
+	} else {
+		res.Min, res.Max = q.Range(s.log.Min())
+		if place(&res, r.Offset) {
+			dst = s.readQueue(dst, q, r, &res)
+		}
+	}
+	s.reads.count(&res, time.Since(began))
+	return dst, res
+}
+
+// place answers offsets that nothing can be read at; it tells whether something can.
+func place(res *ReadResult, offset int64) bool {
+	switch {
+	case res.Max == 0:
+		res.Status, res.Next = NoMessageInQueue, 0
+	case offset < res.Min:
+		res.Status, res.Next = OffsetTooSmall, res.Min
+	case offset == res.Max:
+		res.Status, res.Next = OffsetOverflowOne, offset
+	case offset > res.Max:
+		res.Status, res.Next = OffsetOverflowBadly, res.Max
+	default:
+		return true
+	}
+	return false
+}
+
+// unitBatch is how many units are taken from the queue at a time.
+const unitBatch = 64
+
+// reading is one read in progress.
+type reading struct {
+	s         *Store
+	cfg       *LimitsConfig
+	q         *queue
+	r         *ReadRequest
+	res       *ReadResult
+	dst       []byte
+	maxBytes  int
+	hot       int64 // records that begin at or above count as young
+	skipBelow int64 // after a miss: the log has nothing below
+	missed    bool  // the last record looked for was not there
+	cold      *coldBlock
+	units     [unitBatch * consumequeue.UnitSize]byte
+}
+
+var readings = sync.Pool{New: func() any { return new(reading) }}
+
+func (s *Store) readQueue(dst []byte, q *queue, r *ReadRequest, res *ReadResult) []byte {
+	limits := &s.config().Limits
+	x := readings.Get().(*reading)
+	*x = reading{
+		s: s, cfg: limits, q: q, r: r, res: res, dst: dst, maxBytes: mostReadBytes,
+		hot: s.log.Max() - memoryBytes()*int64(limits.MemoryRatio)/100,
+	}
+	if r.MaxBytes > 0 {
+		x.maxBytes = min(max(r.MaxBytes, leastReadBytes), mostReadBytes)
+	}
+	x.run()
+	dst = x.dst
+	x.cold.giveBack()
+	*x = reading{}
+	readings.Put(x)
+	return dst
+}
+
+// run scans the queue from the offset asked for.
+func (x *reading) run() {
+	res := x.res
+	res.Status, res.Next = NoMatchedMessage, x.r.Offset
+	per := x.s.set.UnitsPerFile()
+	limit := x.r.Offset + max(int64(x.cfg.FilterBytes)/consumequeue.UnitSize, int64(x.r.MaxCount))
+	if int64(x.cfg.FilterBytes)%consumequeue.UnitSize != 0 {
+		limit++
+	}
+	limit = min(limit, res.Max)
+	files := int32(0)
+	fileEnd := int64(0) // of the units that may be looked at
+	for n := x.r.Offset; n < limit; {
+		if n >= fileEnd {
+			if files++; files > x.cfg.TravelFiles || res.Count > 0 {
+				break
+			}
+			fileEnd = (n/per + 1) * per
+		}
+		count := int(min(unitBatch, limit-n, fileEnd-n))
+		if left := max(x.r.MaxCount, 1) - res.Count; x.r.Filter == nil && left < count {
+			count = max(left, 1)
+		}
+		b, err := x.q.Read(x.units[:0], n, count)
+		if err != nil {
+			if n == x.r.Offset {
+				res.Status, res.Next = OffsetFoundNull, fileEnd
+				return
+			}
+			break
+		}
+		taken, full := x.take(n, b)
+		n += int64(taken)
+		if full {
+			break
+		}
+	}
+	if res.Count > 0 {
+		res.Status = Found
+	} else if x.missed {
+		res.Status = MessageWasRemoving
+	}
+}
+
+// take looks at encoded units, the first one of number n. It gives how many were dealt with, and whether the answer
+// is full.
+func (x *reading) take(n int64, units []byte) (taken int, full bool) {
+	res := x.res
+	for ; len(units) >= consumequeue.UnitSize; units = units[consumequeue.UnitSize:] {
+		u := consumequeue.DecodeUnit(units)
+		if x.full(u) {
+			return taken, true
+		}
+		taken++
+		res.Next = n + int64(taken)
+		if u.Filler() || u.PhysicalOffset < x.skipBelow {
+			continue
+		}
+		res.SuggestSlave = u.PhysicalOffset < x.hot
+		if f := x.r.Filter; f != nil && !f.MatchTags(u.TagsCode) {
+			continue
+		}
+		x.record(u, units)
+	}
+	return taken, false
+}
+
+// full tells whether the message of u is too much.
+func (x *reading) full(u consumequeue.Unit) bool {
+	res := x.res
+	if res.Count == 0 {
+		return false
+	}
+	bytes := res.Bytes + int(u.Size)
+	if res.Bytes >= x.maxBytes || res.Count+1 > x.r.MaxCount || bytes > x.maxBytes {
+		return true
+	}
+	if u.PhysicalOffset >= x.hot {
+		return bytes > int(x.cfg.MemoryBytes) || res.Count >= int(x.cfg.MemoryCount)
+	}
+	return bytes > int(x.cfg.DiskBytes) || res.Count >= int(x.cfg.DiskCount)
+}
+
+// record appends the record of u, the first of units, if the filter takes it.
+func (x *reading) record(u consumequeue.Unit, units []byte) {
+	log := x.s.log
+	had := len(x.dst)
+	var err error
+	if log.InTail(u.PhysicalOffset) {
+		x.dst, err = log.Read(x.dst, u.PhysicalOffset, int(u.Size))
+	} else {
+		x.dst, err = x.readCold(u, units)
+	}
+	if err == nil && !holdsRecord(x.dst[had:], u) {
+		x.s.reportDamage(x.q, u)
+		x.dst = x.dst[:had]
+		return
+	}
+	if err != nil {
+		x.dst = x.dst[:had]
+		x.missed = true
+		if errors.Is(err, segment.ErrGone) || u.PhysicalOffset < log.Min() {
+			files := log.Files()
+			x.skipBelow = files.Start(u.PhysicalOffset) + files.FileSize()
+		}
+		return
+	}
+	x.missed = false
+	if f := x.r.Filter; f != nil && f.NeedsProperties() && !f.MatchProperties(propertiesOf(x.dst[had:])) {
+		x.dst = x.dst[:had]
+		return
+	}
+	x.res.Count++
+	x.res.Bytes += int(u.Size)
+}
+
+// holdsRecord tells whether b begins like the record of u.
+func holdsRecord(b []byte, u consumequeue.Unit) bool {
+	be := binary.BigEndian
+	if len(b) < message.PosPhysicalOffset+8 || be.Uint32(b) != uint32(u.Size) {
+		return false
+	}
+	magic := be.Uint32(b[4:])
+	return (magic == message.MagicV1 || magic == message.MagicV2) && int64(be.Uint64(b[message.PosPhysicalOffset:])) == u.PhysicalOffset
+}
+
+func propertiesOf(b []byte) []byte {
+	var r message.Record
+	if _, err := message.DecodeRecord(b, &r, false); err != nil {
+		return nil
+	}
+	return r.Properties
+}
+
+// reportDamage tells, now and then, of a message that is not where its queue says.
+func (s *Store) reportDamage(q *queue, u consumequeue.Unit) {
+	if now := time.Now().UnixNano(); now-s.disk.damageTold.Load() > int64(10*time.Second) {
+		s.disk.damageTold.Store(now)
+		s.logger.Error("a message is damaged and left out", "topic", q.name.Topic, "queue", q.name.QueueID,
+			"file", s.log.Files().Path(u.PhysicalOffset), "offset", u.PhysicalOffset, "size", u.Size)
+	}
+}

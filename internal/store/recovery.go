@@ -1,0 +1,539 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Goddard Authors
+
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/goddard-mq/goddard/internal/message"
+	"github.com/goddard-mq/goddard/internal/store/commitlog"
+	"github.com/goddard-mq/goddard/internal/store/consumequeue"
+	"github.com/goddard-mq/goddard/internal/store/keyindex"
+)
+
+// recovery finds the end of the log, and brings queues and index there.
+//
+//	log      |----------------------|=============|~~~~~~|
+//	         logMin              scan from    Dispatched  end
+//	queues   loaded as they are ...........|  put again
+//
+// Below the mark's Dispatched the queues are complete and durable; units above are thrown away and put again from the
+// log. The scan begins below that, to look for damage in the last records. Without a mark (a Java broker wrote last) it
+// begins where that broker would begin. The scan ends at the first bad record, unless that is damage and not the torn
+// end: see torn.
+type recovery struct {
+	s       *Store
+	ctx     context.Context
+	mark    mark
+	crashed bool // the last broker did not stop properly
+	logEnd  int64
+	check   commitlog.Check
+
+	rebuild  bool                // queues are missing or short: read the whole log
+	gaps     map[*queue]struct{} // queues whose units below the scan's start are missing
+	skipped  map[string]bool     // deleted topics that still have records
+	last     int64               // start of the last good record
+	lastTime int64
+	records  int64
+	told     time.Time
+}
+
+// recover gives the end of the log, where the next record goes.
+func (s *Store) recover(ctx context.Context, crashed bool) (int64, error) {
+	r := &recovery{
+		s: s, ctx: ctx, mark: s.keeper.file.mark, crashed: crashed, check: commitlog.CheckLayout,
+		gaps: make(map[*queue]struct{}), skipped: make(map[string]bool), last: -1, told: time.Now(),
+	}
+	switch cfg := s.config(); {
+	case cfg.Recovery.CheckSeal:
+		r.check = commitlog.CheckSeal
+	case cfg.Recovery.CheckCRC:
+		r.check = commitlog.CheckBody
+	}
+	return r.run()
+}
+
+func (r *recovery) run() (int64, error) {
+	s, began := r.s, time.Now()
+	if err := r.survey(); err != nil {
+		return 0, err
+	}
+	if r.crashed {
+		s.logger.Warn("the last broker did not stop properly, recovering", "mark", r.mark.Dispatched, "scan_from", r.mark.ScanFrom, "known", r.mark.Number > 0)
+	}
+	if err := r.loadQueues(); err != nil {
+		return 0, err
+	}
+	from, err := r.scanFrom()
+	if err != nil {
+		return 0, err
+	}
+	end, err := r.scan(from)
+	if err != nil {
+		return 0, err
+	}
+	if err := r.cut(from, end); err != nil {
+		return 0, err
+	}
+	if err := r.fillGaps(from, end); err != nil {
+		return 0, err
+	}
+	if s.index != nil {
+		if err := r.restoreIndex(end); err != nil {
+			return 0, err
+		}
+	}
+	if err := r.finish(from, end); err != nil {
+		return 0, err
+	}
+	s.logger.Info("the store is open", "end", end, "queues", len(s.queues), "scanned_from", from, "scanned_records", r.records,
+		"took", time.Since(began).Round(time.Millisecond))
+	return end, nil
+}
+
+// survey looks at what is there, and decides whether the mark can be believed.
+func (r *recovery) survey() error {
+	s := r.s
+	if holes := s.log.Files().Holes(); len(holes) > 0 {
+		return fmt.Errorf("a file of the commit log is missing: %s; restore it, or move away the files before it to go on without them", s.log.Files().Path(holes[0]))
+	}
+	first, logEnd, ok := s.log.Files().Range()
+	r.logEnd = logEnd
+	if r.mark.Number > 0 && !r.mark.Clean {
+		r.crashed = true
+	}
+	if ok && r.mark.Number > 0 && r.mark.Dispatched > logEnd {
+		s.logger.Error("the commit log ends before the last checkpoint: files were removed; queues are checked anew", "checkpoint", r.mark.Dispatched, "log_end", logEnd)
+		r.mark, r.crashed = mark{}, true
+	}
+	if !ok && r.mark.Number > 0 && r.mark.Dispatched == 0 {
+		return nil
+	}
+	if !ok {
+		names, err := s.set.List()
+		if err != nil {
+			return err
+		}
+		if len(names) > 0 {
+			return fmt.Errorf("the commit log %v is empty, but there are %d consume queues in %s: is a disk missing? Remove consumequeue and index to start with an empty store",
+				s.config().logDirs(), len(names), s.set.Dir())
+		}
+		r.mark = mark{}
+	}
+	r.mark.ScanFrom = max(r.mark.ScanFrom, first)
+	return nil
+}
+
+// loadQueues finds the ends of all queues, several at a time.
+func (r *recovery) loadQueues() error {
+	names, err := r.s.set.List()
+	if err != nil {
+		return err
+	}
+	limit, trust := int64(math.MaxInt64), consumequeue.Whole
+	switch {
+	case r.crashed && r.mark.Number > 0:
+		limit, trust = r.mark.Dispatched, consumequeue.Below
+	case r.crashed:
+		trust = consumequeue.Doubtful
+	}
+	err = r.eachOf(len(names), func(i int) error {
+		name := QueueName{names[i].Topic, names[i].ID}
+		cq, err := r.s.set.New(names[i])
+		if err != nil {
+			return err
+		}
+		if err := cq.Load(limit, trust); err != nil {
+			return err
+		}
+		q := &queue{Queue: cq, name: name, topic: []byte(name.Topic)}
+		q.counter.Owner = q
+		r.s.queuesMu.Lock()
+		defer r.s.queuesMu.Unlock()
+		r.s.queues[name] = q
+		return nil
+	})
+	if err != nil || r.mark.Number == 0 {
+		return err
+	}
+	if queues, units := r.s.countUnits(); queues != r.mark.Queues || units != r.mark.Units {
+		r.s.logger.Error("consume queues are missing or short: they are built again from the whole log",
+			"queues", queues, "queues_expected", r.mark.Queues, "units", units, "units_expected", r.mark.Units)
+		r.rebuild = true
+	}
+	return nil
+}
+
+// eachOf calls do for 0 to n-1 on some goroutines, and gives the first error.
+func (r *recovery) eachOf(n int, do func(i int) error) error {
+	workers := min(n, 2*runtime.GOMAXPROCS(0))
+	var wg sync.WaitGroup
+	errs := make([]error, workers)
+	for w := range workers {
+		wg.Go(func() {
+			for i := w; i < n && errs[w] == nil; i += workers {
+				if errs[w] = r.ctx.Err(); errs[w] == nil {
+					errs[w] = do(i)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// scanFrom is where the scan begins.
+func (r *recovery) scanFrom() (int64, error) {
+	first, _, ok := r.s.log.Files().Range()
+	switch {
+	case !ok:
+		return 0, nil
+	case r.mark.Number > 0 && r.crashed:
+		return min(r.mark.ScanFrom, max(r.mark.Dispatched, first)), nil
+	case r.mark.Number > 0:
+		return max(r.mark.Dispatched, first), nil
+	case len(r.s.queues) == 0:
+		return first, nil // nothing is known: all of it
+	}
+	return r.foreignStart(), nil
+}
+
+// foreignStart is the file that a Java broker would begin to scan: the last one whose first record was in the queues
+// for certain when it stopped.
+func (r *recovery) foreignStart() int64 {
+	s := r.s
+	f := s.keeper.file.foreign
+	reached := int64(0)
+	for _, q := range s.queues {
+		reached = max(reached, q.Physical())
+	}
+	starts := s.log.Files().Starts()
+	for _, start := range slices.Backward(starts) {
+		sc := s.log.Scan(start, r.logEnd, r.check)
+		var rec message.Record
+		_, err := sc.Next(&rec)
+		sc.Close()
+		if err != nil || rec.StoreTimestamp <= 0 || rec.PhysicalOffset != start {
+			continue
+		}
+		switch {
+		case !r.crashed && start <= reached:
+			return start
+		case r.crashed && f.QueuePhysical > 0 && start <= f.QueuePhysical:
+			return start
+		case r.crashed && f.QueuePhysical == 0 && rec.StoreTimestamp <= min(f.LogTime, f.QueueTime)-3000:
+			return start
+		}
+	}
+	return starts[0]
+}
+
+// scan reads the log from from on, puts what the queues lack, and gives the end of the log.
+func (r *recovery) scan(from int64) (end int64, err error) {
+	sc := r.s.log.Scan(from, r.logEnd, r.check)
+	defer sc.Close()
+	var rec message.Record
+	for {
+		_, err := sc.Next(&rec)
+		bad := (*commitlog.BadRecord)(nil)
+		switch {
+		case errors.Is(err, io.EOF):
+			return sc.Pos(), nil
+		case errors.As(err, &bad):
+			next, ok, err := r.torn(bad)
+			if err != nil || !ok {
+				return bad.Offset, err
+			}
+			sc.Reset(next, r.logEnd)
+		case err != nil:
+			return 0, err
+		default:
+			if err := r.record(&rec, false); err != nil {
+				return 0, err
+			}
+		}
+		if err := r.progress(sc.Pos(), r.logEnd); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// torn decides about a bad record. The log ends there, if the record may be the one that was being written when the
+// machine stopped. If it was durable before, it is damage: then the log goes on at the next good record, when there is
+// one. After a Java broker nobody knows what was durable; there it is damage if a later file has records.
+func (r *recovery) torn(bad *commitlog.BadRecord) (next int64, ok bool, err error) {
+	s := r.s
+	durable := bad.Offset < r.mark.Flushed
+	if !durable && (r.mark.Number > 0 || !r.fileFollows(bad.Offset)) {
+		if !bad.Empty {
+			s.logger.Warn("the commit log ends in a torn record, which is cut off", "file", bad.Path, "offset", bad.Offset, "err", bad.Reason)
+		}
+		return 0, false, nil
+	}
+	next, ok, err = s.log.Resync(bad.Offset+1, r.logEnd, r.check)
+	switch {
+	case err != nil:
+		return 0, false, err
+	case ok:
+		s.logger.Error("the commit log is damaged: messages are lost, what follows is kept", "file", bad.Path, "offset", bad.Offset, "bytes", next-bad.Offset, "err", bad.Reason)
+	case durable:
+		s.logger.Error("the commit log is damaged at its end: messages that were acknowledged are lost", "file", bad.Path, "offset", bad.Offset, "was_durable_to", r.mark.Flushed, "err", bad.Reason)
+	}
+	return next, ok, nil
+}
+
+// fileFollows tells whether a log file after the one that holds off begins with a good record.
+func (r *recovery) fileFollows(off int64) bool {
+	files := r.s.log.Files()
+	for _, start := range files.Starts() {
+		if start <= off {
+			continue
+		}
+		sc := r.s.log.Scan(start, r.logEnd, r.check)
+		var rec message.Record
+		_, err := sc.Next(&rec)
+		sc.Close()
+		if err == nil && rec.PhysicalOffset == start {
+			return true
+		}
+	}
+	return false
+}
+
+// record puts a record into its queue. With fill what is missing before it is filled up: the log does not have it.
+func (r *recovery) record(rec *message.Record, fill bool) error {
+	r.records++
+	if rec.PhysicalOffset >= r.last {
+		r.last, r.lastTime = rec.PhysicalOffset, rec.StoreTimestamp
+	}
+	if !fill && rec.PhysicalOffset < r.mark.Dispatched {
+		return nil // looked at for damage only: its queue has it, or was deleted since
+	}
+	transaction := message.Transaction(rec.SysFlag)
+	if transaction != 0 && transaction != message.TransactionCommit || rec.SysFlag&message.FlagInnerBatch != 0 {
+		return nil
+	}
+	q, err := r.queueOf(rec)
+	if q == nil || err != nil {
+		return err
+	}
+	if fill && !r.rebuild {
+		if _, gap := r.gaps[q]; !gap {
+			return nil
+		}
+	}
+	unit := consumequeue.Unit{PhysicalOffset: rec.PhysicalOffset, Size: rec.Size, TagsCode: r.s.tagsCodeOf(rec)}
+	place, pending := q.Put(rec.QueueOffset, unit)
+	switch {
+	case place == consumequeue.Ahead && !fill:
+		r.gaps[q] = struct{}{}
+		return nil
+	case place == consumequeue.Ahead:
+		r.s.logger.Warn("messages of a queue are lost", "topic", q.name.Topic, "queue", q.name.QueueID, "offset", q.End(), "count", rec.QueueOffset-q.End())
+		q.Fill(rec.QueueOffset)
+		_, pending = q.Put(rec.QueueOffset, unit)
+	case place == consumequeue.Before:
+		// Its first files are lost, or the log was given older files back.
+		r.gaps[q] = struct{}{}
+		if err := q.Reset(); err != nil {
+			return err
+		}
+		if !fill {
+			return nil
+		}
+		_, pending = q.Put(rec.QueueOffset, unit)
+	case place == consumequeue.Restart:
+		// The topic was deleted and made anew; or the disk kept a unit whose record it lost.
+		if err := q.Truncate(rec.QueueOffset); err != nil {
+			return err
+		}
+		_, pending = q.Put(rec.QueueOffset, unit)
+	}
+	if pending > 0 {
+		r.s.dispatching.Lock()
+		r.s.listLocked(q, pending)
+		r.s.dispatching.Unlock()
+	}
+	if r.s.set.Unsaved() >= saveAllAt {
+		return r.save()
+	}
+	return nil
+}
+
+func (r *recovery) save() error {
+	k := &r.s.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.save(r.s, r.s.takeDirty())
+}
+
+// queueOf finds the queue of a record, or makes it; nil for a topic that was deleted.
+func (r *recovery) queueOf(rec *message.Record) (*queue, error) {
+	topic := text(rec.Topic)
+	if q := r.s.queues[QueueName{topic, rec.QueueID}]; q != nil {
+		return q, nil
+	}
+	if r.skipped[topic] {
+		return nil, nil
+	}
+	if !r.s.deps.TopicExists(topic) {
+		r.skipped[string(rec.Topic)] = true
+		return nil, nil
+	}
+	return r.s.queueFor(topic, rec.QueueID)
+}
+
+// cut makes end the end of log and queues. What was read from from on may still be in the page cache only.
+func (r *recovery) cut(from, end int64) error {
+	s := r.s
+	if r.crashed || r.mark.Number == 0 || end != r.mark.Dispatched {
+		if err := s.log.Cut(end); err != nil {
+			return err
+		}
+		if err := s.log.SyncFiles(min(r.mark.Flushed, from), end); err != nil {
+			return err
+		}
+	}
+	for _, q := range s.queues {
+		if at := q.Physical(); at > end || at == 0 && q.End() > 0 {
+			if err := q.Save(); err != nil {
+				return err
+			}
+			if err := q.Load(end, consumequeue.Below); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fillGaps reads the log before the scan's start again for queues that lack units from there.
+func (r *recovery) fillGaps(from, end int64) error {
+	if !r.rebuild && len(r.gaps) == 0 {
+		return nil
+	}
+	start := r.s.log.Min()
+	if !r.rebuild {
+		low := from
+		for q := range r.gaps {
+			r.s.logger.Error("a consume queue lacks messages that the log has: it is completed", "topic", q.name.Topic, "queue", q.name.QueueID, "offset", q.End())
+			low = min(low, q.Physical())
+		}
+		start = max(start, low)
+	}
+	sc := r.s.log.Scan(start, end, r.check)
+	defer sc.Close()
+	var rec message.Record
+	for {
+		_, err := sc.Next(&rec)
+		bad := (*commitlog.BadRecord)(nil)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.As(err, &bad):
+			next, ok, err := r.s.log.Resync(bad.Offset+1, end, r.check)
+			if err != nil {
+				return err
+			}
+			r.s.logger.Error("the commit log is damaged: messages are lost, what follows is kept", "file", bad.Path, "offset", bad.Offset, "err", bad.Reason)
+			if !ok {
+				return nil
+			}
+			sc.Reset(next, end)
+		case err != nil:
+			return err
+		default:
+			if err := r.record(&rec, true); err != nil {
+				return err
+			}
+		}
+		if err := r.progress(sc.Pos(), end); err != nil {
+			return err
+		}
+	}
+}
+
+// progress tells now and then how far recovery is.
+func (r *recovery) progress(pos, end int64) error {
+	if r.records%1024 != 0 {
+		return nil
+	}
+	if r.s.deps.Recovering != nil {
+		r.s.deps.Recovering(pos, end)
+	}
+	if time.Since(r.told) > 2*time.Second {
+		r.told = time.Now()
+		r.s.logger.Info("recovering", "offset", pos, "of", end, "records", r.records)
+	}
+	return r.ctx.Err()
+}
+
+// restoreIndex brings the index to a state that can be gone on from. What it lacks is added in the background.
+func (r *recovery) restoreIndex(end int64) error {
+	i, logMin := r.s.index, r.s.log.Min()
+	switch {
+	case r.mark.Number > 0 && i.x.Has(r.mark.Index):
+		pos := r.mark.IndexPos
+		var err error
+		if r.crashed {
+			err = i.x.Restore(r.mark.Index)
+		} else {
+			err = i.x.Continue()
+		}
+		i.begin(min(pos, end), r.mark.Index)
+		if pos > end {
+			i.x.Limit(end)
+		}
+		return err
+	case r.mark.Number > 0 || i.x.Empty(): // it was removed
+		i.begin(logMin, keyindex.Position{})
+		return i.x.Clear()
+	case !r.crashed:
+		i.begin(end, keyindex.Position{})
+		return i.x.Continue()
+	}
+	err := i.x.RestoreBefore(r.s.keeper.file.foreign.IndexTime)
+	_, last := i.x.Last()
+	i.begin(max(logMin, min(last, end)), keyindex.Position{})
+	return err
+}
+
+// finish hands over to the running store.
+func (r *recovery) finish(from, end int64) error {
+	s := r.s
+	for _, q := range s.queues {
+		s.log.SetNext(&q.counter, q.End())
+	}
+	k := &s.keeper
+	for _, q := range s.queues { // also those that were only cut
+		if q.Dirty() {
+			k.unsynced[q] = struct{}{}
+		}
+	}
+	s.dispatched.end = end
+	if r.last >= 0 {
+		s.dispatched.last, s.dispatched.time = r.last, r.lastTime
+		k.file.foreign.Confirm = r.last
+	}
+	k.last = time.Now()
+	if r.mark.Number > 0 {
+		k.starts = append(k.starts, r.mark.ScanFrom)
+	} else {
+		k.starts = append(k.starts, from)
+	}
+	if r.mark.Number > 0 && end >= max(r.mark.Dispatched, r.mark.IndexPos) {
+		k.marked.Store(r.mark.Dispatched)
+		return nil
+	}
+	// A mark beyond the end would be believed once more by a start after a crash right now.
+	return k.restart(s, end)
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Goddard Authors
+
+package store
+
+import (
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/goddard-mq/goddard/internal/faultfs"
+	"github.com/goddard-mq/goddard/internal/store/commitlog"
+	"github.com/goddard-mq/goddard/internal/store/consumequeue"
+)
+
+// Deps are what the store is given.
+type Deps struct {
+	Logger  *slog.Logger          // nil: slog.Default
+	Metrics prometheus.Registerer // nil: none
+	// Arrived is called for each message that became readable, in the order of the log; it must not block. nil: nobody
+	// wants to know.
+	Arrived func(a Arrival)
+	// DelayOf gives the delay of a level (property DELAY), for the queue entries of SCHEDULE_TOPIC_XXXX. nil: 1 s.
+	DelayOf func(level int) time.Duration
+	// TopicExists tells whether a topic is among the settings. Recovery makes no queues anew for topics that it denies:
+	// they were deleted. nil: all exist.
+	TopicExists func(topic string) bool
+	// Recovering is told now and then how far recovery has read the log; it must not block. nil: nobody wants to know.
+	Recovering func(offset, end int64)
+	// FS is the file system; nil: the machine's.
+	FS faultfs.FS
+}
+
+// Arrival of one message in one queue. Slices are valid during the call only.
+type Arrival struct {
+	Topic          string
+	QueueID        int32
+	Next           int64 // the queue's new end: offset of the message + 1
+	TagsCode       int64
+	StoreTimestamp int64 // ms
+	Properties     []byte
+}
+
+// Status of an append (RocketMQ: PutMessageStatus).
+type Status = commitlog.Status
+
+// Outcomes of an append: see package commitlog.
+const (
+	OK                  = commitlog.OK
+	FlushDiskTimeout    = commitlog.FlushDiskTimeout
+	ServiceNotAvailable = commitlog.ServiceNotAvailable
+	Busy                = commitlog.Busy
+	CreateFileFailed    = commitlog.CreateFileFailed
+	MessageIllegal      = commitlog.MessageIllegal
+	PropertiesTooLong   = commitlog.PropertiesTooLong
+	UnknownError        = commitlog.UnknownError
+)
+
+// Message to append. The store keeps none of its slices after Append returns.
+type Message struct {
+	Topic          string
+	QueueID        int32
+	Flag           int32
+	SysFlag        int32
+	BornTimestamp  int64
+	BornHost       netip.AddrPort
+	StoreHost      netip.AddrPort
+	ReconsumeTimes int32
+	PreparedOffset int64
+	Body           []byte
+	Properties     []byte // final text, ends in 0x02 or is empty; of a batch: added to those of each item
+	Batch          bool   // Body is a client batch (message.EachBatchItem): stored as its items, together
+	NoWait         bool   // WAIT=false: do not wait for the disk
+}
+
+// Appended tells the outcome of an append.
+type Appended = commitlog.Appended
+
+// Waiter is told the outcome of an append, once, on whatever goroutine committed it; neither method may block.
+type Waiter = commitlog.Waiter
+
+// ReadStatus is the outcome of a read (RocketMQ: GetMessageStatus).
+type ReadStatus uint8
+
+// Outcomes of a read.
+const (
+	Found ReadStatus = iota
+	NoMatchedMessage
+	MessageWasRemoving
+	OffsetFoundNull
+	OffsetOverflowBadly
+	OffsetOverflowOne
+	OffsetTooSmall
+	NoMatchedLogicQueue
+	NoMessageInQueue
+	OffsetReset // never from the store
+)
+
+var readStatusNames = [...]string{
+	Found:               "FOUND",
+	NoMatchedMessage:    "NO_MATCHED_MESSAGE",
+	MessageWasRemoving:  "MESSAGE_WAS_REMOVING",
+	OffsetFoundNull:     "OFFSET_FOUND_NULL",
+	OffsetOverflowBadly: "OFFSET_OVERFLOW_BADLY",
+	OffsetOverflowOne:   "OFFSET_OVERFLOW_ONE",
+	OffsetTooSmall:      "OFFSET_TOO_SMALL",
+	NoMatchedLogicQueue: "NO_MATCHED_LOGIC_QUEUE",
+	NoMessageInQueue:    "NO_MESSAGE_IN_QUEUE",
+	OffsetReset:         "OFFSET_RESET",
+}
+
+// String gives RocketMQ's name.
+func (s ReadStatus) String() string {
+	if int(s) < len(readStatusNames) {
+		return readStatusNames[s]
+	}
+	return "UNKNOWN"
+}
+
+// Filter decides on entries of a queue and on records. nil matches all.
+type Filter interface {
+	MatchTags(tagsCode int64) bool
+	MatchProperties(properties []byte) bool
+	NeedsProperties() bool
+}
+
+// ReadRequest asks for messages of a queue from an offset on.
+type ReadRequest struct {
+	Topic    string
+	QueueID  int32
+	Offset   int64
+	MaxCount int
+	MaxBytes int // 0: no cap beyond the configured ones
+	Filter   Filter
+}
+
+// ReadResult tells what a read found and where to go on.
+type ReadResult struct {
+	Status         ReadStatus
+	Next, Min, Max int64 // queue offsets: where to read next, first, end
+	Count          int   // messages found
+	Bytes          int   // of them
+	SuggestSlave   bool  // the reader is far behind: a slave might serve it better
+}
+
+// QueueEntry is what a queue knows of a message.
+type QueueEntry = consumequeue.Unit
+
+// QueueName names a queue.
+type QueueName struct {
+	Topic   string
+	QueueID int32
+}
