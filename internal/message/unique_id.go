@@ -57,7 +57,8 @@ func newUniqueSource() *uniqueSource {
 	return u
 }
 
-// hostAddr picks an address of this machine: a public IPv4 one, else a private one, else IPv6.
+// hostAddr picks an address of this machine as RocketMQ does, where Java lists IPv6 first: a global IPv6 one, else a
+// public IPv4 one, else a private one.
 func hostAddr() netip.Addr {
 	addrs, _ := net.InterfaceAddrs()
 	var best netip.Addr
@@ -76,9 +77,9 @@ func hostAddr() netip.Addr {
 		switch {
 		case !addr.IsGlobalUnicast():
 			continue
-		case addr.Is4() && !addr.IsPrivate():
+		case addr.Is6():
 			r = 3
-		case addr.Is4():
+		case !addr.IsPrivate():
 			r = 2
 		}
 		if r > rank {
@@ -93,7 +94,7 @@ func monthOf(t time.Time) *month {
 	return &month{begin.UnixMilli(), begin.AddDate(0, 1, 0).UnixMilli()}
 }
 
-// NewUniqueID makes a new unique id of 32 characters, 56 where the machine has IPv6 only.
+// NewUniqueID makes a new unique id of 32 characters, 56 where the machine has an IPv6 address.
 func NewUniqueID() string { return string(AppendUniqueID(make([]byte, 0, IDLengthV6))) }
 
 // AppendUniqueID appends a new unique id to dst.

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Goddard Authors
+
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/goddard-mq/goddard/internal/broker/delay"
+	"github.com/goddard-mq/goddard/internal/broker/group"
+	"github.com/goddard-mq/goddard/internal/broker/longpoll"
+	"github.com/goddard-mq/goddard/internal/broker/offset"
+	"github.com/goddard-mq/goddard/internal/broker/stats"
+	"github.com/goddard-mq/goddard/internal/broker/topic"
+	"github.com/goddard-mq/goddard/internal/config"
+	"github.com/goddard-mq/goddard/internal/protocol"
+	"github.com/goddard-mq/goddard/internal/remoting"
+	"github.com/goddard-mq/goddard/internal/router"
+	"github.com/goddard-mq/goddard/internal/store"
+)
+
+// Deps are what a broker is given.
+type Deps struct {
+	Logger  *slog.Logger          // nil discards
+	Metrics prometheus.Registerer // nil: nobody looks
+	// Recovering is told by New now and then how far recovery has read the log; it must not block. nil: nobody asks.
+	Recovering func(offset, end int64)
+}
+
+// Broker takes, keeps and delivers messages. Its parts are made by New, serve and run side by side, and are ended by
+// Shutdown.
+type Broker struct {
+	cfg     *config.Live[Config]
+	log     *slog.Logger
+	metrics *metrics
+
+	topics    *topic.Table
+	groups    *group.Table
+	members   *group.Members
+	locks     *group.Locks
+	offsets   *offset.Table
+	modes     *group.Modes
+	stats     *stats.Set
+	store     *store.Store
+	delay     *delay.Scheduler
+	lot       *longpoll.Lot
+	registrar *registrar
+	sender    *sender
+
+	lanes      *lanes
+	main, fast *router.Router
+	slow       *router.Router // for what an inline handler puts off
+	servers    []*remoting.Server
+
+	background context.Context // of Run; ended by Shutdown
+	end        context.CancelFunc
+	ending     sync.Mutex // Run begins or Shutdown ends it, not both at a time
+	running    sync.WaitGroup
+	levels     levelTable
+
+	stopping sync.Once
+	stopped  error
+}
+
+// New opens what is on disk and makes a broker of it. Nothing is served before Serve. Whoever called New calls Shutdown,
+// whatever happens in between.
+func New(cfg Config, d Deps) (*Broker, error) {
+	if d.Logger == nil {
+		d.Logger = slog.New(slog.DiscardHandler)
+	}
+	if d.Metrics == nil {
+		d.Metrics = prometheus.NewRegistry()
+	}
+	log := d.Logger.With("broker", cfg.Identity.Name)
+	warning, err := cfg.Identity.advertise(net.InterfaceAddrs)
+	if err != nil {
+		return nil, err
+	}
+	if warning != "" {
+		log.Warn(warning)
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	b := &Broker{cfg: config.NewLive(cfg), log: log}
+	b.background, b.end = context.WithCancel(context.Background())
+	if b.metrics, err = newMetrics(d.Metrics); err != nil {
+		return nil, fmt.Errorf("declare metrics: %w", err)
+	}
+	if err := b.open(d); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	if err := b.wire(); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	return b, nil
+}
+
+// open opens the store, which locks the folder, then the tables.
+func (b *Broker) open(d Deps) (err error) {
+	cfg := b.cfg.Load()
+	dir := filepath.Join(cfg.Store.Root, "config")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the folder of settings: %w", err)
+	}
+	file := func(name string) string { return filepath.Join(dir, name) }
+
+	b.lot = longpoll.NewLot(longpoll.Config{
+		Capacity: func() int { return b.cfg.Load().Lanes.PullCapacity }, Workers: cfg.Lanes.PullWorkers,
+	})
+	if b.delay, err = delay.Open(delay.Config{
+		Path: file("delayOffset.json"), Levels: b.delayLevels, Logger: b.log,
+		FlushInterval: func() time.Duration { return b.cfg.Load().Offsets.DelayFlushInterval },
+		VersionStep:   func() int64 { return b.cfg.Load().Offsets.DelayVersionStep },
+	}); err != nil {
+		return err
+	}
+	b.registrar = newRegistrar(b.cfg, b.log)
+	// Opening the store locks the folder; the tables are opened under that lock, but before recovery ends: it asks which
+	// topics there are, to leave deleted ones dead.
+	tables := sync.OnceValue(func() error { return b.openTables(file) })
+	if b.store, err = store.Open(b.background, cfg.Store, store.Deps{
+		Logger: b.log, Metrics: d.Metrics, Arrived: b.arrived, DelayOf: b.delay.Delay, Recovering: d.Recovering,
+		TopicExists: func(name string) bool { return tables() != nil || b.topics.Get(name) != nil },
+	}); err != nil {
+		return fmt.Errorf("open the store in %s: %w", cfg.Store.Root, err)
+	}
+	return tables()
+}
+
+// openTables opens the settings of topics and groups and the progress of groups.
+func (b *Broker) openTables(file func(name string) string) (err error) {
+	cfg := b.cfg.Load()
+	if b.topics, err = topic.Open(topic.Options{
+		Path: file("topics.json"), Logger: b.log, Cluster: cfg.Identity.Cluster, Broker: cfg.Identity.Name,
+		System: topic.System{
+			Template: cfg.Topics.AutoCreate, TemplateQueues: cfg.Topics.DefaultQueues, ClusterTopic: cfg.Topics.ClusterTopic,
+			BrokerTopic: cfg.Topics.BrokerTopic, TraceTopic: cfg.traceTopic(), ReviveQueues: cfg.Topics.ReviveQueues,
+			TimerWheel: cfg.Topics.TimerWheel,
+		},
+		AutoCreate: func() bool { return b.cfg.Load().Topics.AutoCreate },
+		AllowMixed: func() bool { return b.cfg.Load().Topics.MixedMessageType },
+		Changed:    b.registrar.changed,
+	}); err != nil {
+		return err
+	}
+	if b.groups, err = group.Open(group.Options{
+		Path: file("subscriptionGroup.json"), Logger: b.log,
+		AutoCreate: func() bool { return b.cfg.Load().Groups.AutoCreate },
+	}); err != nil {
+		return err
+	}
+	if b.modes, err = group.OpenModes(file("messageRequestMode.json"), b.log); err != nil {
+		return err
+	}
+	b.offsets, err = offset.Open(offset.Options{
+		Path: file("consumerOffset.json"), Logger: b.log,
+		FlushInterval: func() time.Duration { return b.cfg.Load().Offsets.FlushInterval },
+		VersionStep:   func() int64 { return b.cfg.Load().Offsets.VersionStep },
+	})
+	return err
+}
+
+// traceTopic is the trace topic to create at start, "" for none.
+func (c *Config) traceTopic() string {
+	if c.Topics.TraceTopic {
+		return c.Topics.TraceTopicName
+	}
+	return ""
+}
+
+// arrived hears from the store what became readable.
+func (b *Broker) arrived(a store.Arrival) {
+	if a.Topic == protocol.TopicSchedule {
+		b.delay.Arrived(a.QueueID)
+	}
+	b.lot.Arrived(a.Topic, a.QueueID, a.Next, a.TagsCode)
+}
+
+// wire makes the handlers, their routes and the servers.
+func (b *Broker) wire() error {
+	cfg := b.cfg.Load()
+	b.members = group.NewMembers(group.MembersOptions{
+		Logger:   b.log,
+		Expiry:   func() time.Duration { return b.cfg.Load().Clients.ChannelExpiry },
+		RealTime: func() bool { return b.cfg.Load().Groups.RealTimeNotify },
+	})
+	b.locks = group.NewLocks()
+	b.stats = stats.New(stats.Options{
+		Cluster: cfg.Identity.Cluster, Store: b.storeTotals,
+		IsSystem: func(topic string) bool { return b.topics.IsSystem(topic) },
+	})
+	host, err := netip.ParseAddrPort(cfg.Identity.addr())
+	if err != nil {
+		return fmt.Errorf("advertised address: %w", err)
+	}
+	b.lanes = newLanes(&cfg.Lanes)
+	b.sender = &sender{
+		cfg: b.cfg, topics: b.topics, groups: b.groups, locks: b.locks, store: b.store, levels: b.delayLevels,
+		storeHost: host, metrics: b.metrics, stats: b.stats,
+	}
+	if err := b.metrics.watch(b); err != nil {
+		return fmt.Errorf("declare metrics: %w", err)
+	}
+	main, fast := b.routes()
+	rc := router.Config{Logger: b.log, Role: "broker", Observer: b.metrics}
+	b.main, b.fast = router.New(rc, main), router.New(rc, fast)
+	for _, r := range []*router.Router{b.main, b.fast} {
+		b.servers = append(b.servers, remoting.NewServer(r, b.connections()))
+	}
+	return nil
+}
+
+// storeTotals gives the store's totals to the counters of rates.
+func (b *Broker) storeTotals() stats.Totals {
+	i := b.store.Info()
+	return stats.Totals{Put: i.Appended, Found: i.GetsFound, Miss: i.GetsMiss, Transferred: i.Transferred}
+}
+
+// connections says how clients are served.
+func (b *Broker) connections() remoting.Config {
+	c := remoting.DefaultConfig()
+	c.Logger = b.log
+	c.AfterBatch = b.store.Commit
+	c.ConnClosed = func(conn *remoting.Conn, _ error) { b.members.Disconnect(conn) }
+	return c
+}
+
+// Config gives the settings, which change while the broker runs.
+func (b *Broker) Config() *Config { return b.cfg.Load() }
+
+// Serve accepts clients on the main port and, unless it is nil, on the fast port, which takes everything but pulls (clients
+// before 4.5 send there). It returns nil after Shutdown.
+func (b *Broker) Serve(main, fast net.Listener) error {
+	outcome := make(chan error, 2)
+	ports := 0
+	for i, l := range []net.Listener{main, fast} {
+		if l != nil {
+			ports++
+			go func() { outcome <- b.servers[i].Serve(l) }()
+		}
+	}
+	var err error
+	for range ports {
+		if e := <-outcome; e != nil && err == nil {
+			err = e
+			b.abandon() // so that the other returns
+		}
+	}
+	return err
+}
+
+// abandon ends the serving of both ports at once.
+func (b *Broker) abandon() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, s := range b.servers {
+		_ = s.Shutdown(ctx)
+	}
+}

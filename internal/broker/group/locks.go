@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Goddard Authors
+
+package group
+
+import (
+	"sync"
+	"time"
+
+	"github.com/goddard-mq/goddard/internal/protocol"
+)
+
+// LockLife is how long a queue stays locked without a renewal. Clients renew every
+// 20 s and trust a lock for 30 s, so it must be longer than that
+// (rocketmq.broker.rebalance.lockMaxLiveTime).
+const LockLife = 60 * time.Second
+
+// Locks says which client of a group has which queue to itself, so that ordered
+// messages are taken by one client only. Groups, topics, queues and clients need not
+// be known, and a client may go: only time and the owner free a queue.
+type Locks struct {
+	mu     sync.Mutex
+	groups map[string]map[protocol.MessageQueue]lock
+	swept  time.Time
+}
+
+type lock struct {
+	client string
+	taken  time.Time
+}
+
+func (l lock) expired(now time.Time) bool { return now.Sub(l.taken) > LockLife }
+
+// NewLocks gives a table without locks.
+func NewLocks() *Locks { return &Locks{groups: map[string]map[protocol.MessageQueue]lock{}} }
+
+// Lock takes or renews those of the queues that no other client holds and gives the
+// ones that the client holds now, in the order asked for.
+func (l *Locks) Lock(group, client string, queues []protocol.MessageQueue, now time.Time) []protocol.MessageQueue {
+	held := make([]protocol.MessageQueue, 0, len(queues))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sweepLocked(now)
+	for _, q := range queues {
+		if old, ok := l.groups[group][q]; ok && old.client != client && !old.expired(now) {
+			continue
+		}
+		if l.groups[group] == nil {
+			l.groups[group] = map[protocol.MessageQueue]lock{}
+		}
+		l.groups[group][q] = lock{client, now}
+		held = append(held, q)
+	}
+	return held
+}
+
+// Unlock frees those of the queues that the client holds.
+func (l *Locks) Unlock(group, client string, queues []protocol.MessageQueue) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	locks := l.groups[group]
+	for _, q := range queues {
+		if old, ok := locks[q]; ok && old.client == client {
+			delete(locks, q)
+		}
+	}
+	if len(locks) == 0 {
+		delete(l.groups, group)
+	}
+}
+
+// AllExpired tells whether the group holds no queue: none of its members consumes in
+// order.
+func (l *Locks) AllExpired(group string, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, k := range l.groups[group] {
+		if !k.expired(now) {
+			return false
+		}
+	}
+	return true
+}
+
+// sweepLocked forgets expired locks now and then: they are as good as none, and the
+// names in them are whatever clients sent.
+func (l *Locks) sweepLocked(now time.Time) {
+	if now.Sub(l.swept) < LockLife {
+		return
+	}
+	l.swept = now
+	for group, locks := range l.groups {
+		for q, k := range locks {
+			if k.expired(now) {
+				delete(locks, q)
+			}
+		}
+		if len(locks) == 0 {
+			delete(l.groups, group)
+		}
+	}
+}

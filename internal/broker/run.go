@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Goddard Authors
+
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/goddard-mq/goddard/internal/broker/delay"
+	"github.com/goddard-mq/goddard/internal/protocol"
+	"github.com/goddard-mq/goddard/internal/router"
+)
+
+// closeLanes bounds how long requests on lanes may still run at the end.
+const closeLanes = 200 * time.Millisecond
+
+// Run does what happens without a request: registering, delivering delayed messages, ending holds, telling members,
+// writing progress. It returns when ctx ends or Shutdown was called.
+func (b *Broker) Run(ctx context.Context) error {
+	if !b.begin() {
+		return nil
+	}
+	defer b.running.Done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(b.background, cancel)()
+
+	parts := []func(context.Context) error{b.lot.Run, b.members.Run, b.offsets.Run, b.stats.Run}
+	if b.cfg.Load().Identity.ID == protocol.MasterID {
+		parts = append(parts, func(ctx context.Context) error { return b.delay.Run(ctx, b.store) })
+	}
+	parts = append(parts, func(ctx context.Context) error { return b.registrar.run(ctx, b.topics) })
+	faults := make([]error, len(parts))
+	var running sync.WaitGroup
+	for i, part := range parts {
+		running.Go(func() {
+			if faults[i] = part(ctx); faults[i] != nil {
+				cancel() // the others stop too
+			}
+		})
+	}
+	running.Wait()
+	return errors.Join(faults...)
+}
+
+// begin is false when Shutdown came first.
+func (b *Broker) begin() bool {
+	b.ending.Lock()
+	defer b.ending.Unlock()
+	if b.background.Err() != nil {
+		return false
+	}
+	b.running.Add(1)
+	return true
+}
+
+// endRun ends Run and waits for it; it does not begin afterwards.
+func (b *Broker) endRun() {
+	b.ending.Lock()
+	b.end()
+	b.ending.Unlock()
+	b.running.Wait()
+}
+
+// Shutdown says goodbye, answers what is in hand until ctx ends (held pulls at once), stops the background and closes
+// everything. What is on disk is in order when it returns. Further calls do nothing and give the same error.
+func (b *Broker) Shutdown(ctx context.Context) error {
+	b.stopping.Do(func() { b.stopped = b.shutdown(ctx) })
+	return b.stopped
+}
+
+func (b *Broker) shutdown(ctx context.Context) error {
+	b.lot.Close()
+	var drained sync.WaitGroup
+	for _, s := range b.servers {
+		drained.Go(func() { _ = s.Shutdown(ctx) }) // its only error is that ctx ended
+	}
+	b.endRun()
+	drained.Wait()
+	for _, r := range []*router.Router{b.main, b.fast, b.slow} {
+		r.Close(closeLanes)
+	}
+	return b.close()
+}
+
+// close closes what was opened, the store last.
+func (b *Broker) close() error {
+	b.end()
+	var faults []error
+	shut := func(what string, err error) {
+		if err != nil {
+			faults = append(faults, fmt.Errorf("close %s: %w", what, err))
+		}
+	}
+	if b.offsets != nil {
+		shut("consumer offsets", b.offsets.Flush())
+	}
+	if b.groups != nil {
+		shut("consumer groups", b.groups.Close())
+	}
+	if b.topics != nil {
+		shut("topics", b.topics.Close())
+	}
+	if b.store != nil {
+		shut("the store", b.store.Close())
+	}
+	return errors.Join(faults...)
+}
+
+// levelTable keeps the parsed table of delay levels until its text changes.
+type levelTable struct{ parsed atomic.Pointer[parsedLevels] }
+
+type parsedLevels struct {
+	text   string
+	levels delay.Levels
+}
+
+// delayLevels gives the present delay levels.
+func (b *Broker) delayLevels() delay.Levels {
+	text := b.cfg.Load().Send.DelayLevels
+	if p := b.levels.parsed.Load(); p != nil && p.text == text {
+		return p.levels
+	}
+	levels, err := delay.ParseLevels(text)
+	if err != nil { // Validate lets no such text in
+		b.log.Error("delay levels cannot be read", "err", err)
+		levels, _ = delay.ParseLevels(delay.DefaultLevels)
+	}
+	b.levels.parsed.Store(&parsedLevels{text, levels})
+	return levels
+}
