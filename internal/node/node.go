@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Goddard Authors
+
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/goddard-mq/goddard/internal/metrics"
+	"github.com/goddard-mq/goddard/internal/nameserver"
+)
+
+// The parts of a node, in errors, on /readyz and in logs.
+const (
+	RoleNameServer = "name server"
+	RoleBroker     = "broker"
+	RoleHTTP       = "HTTP server"
+)
+
+// drainTime is how long requests in hand may take to be answered once a stop was asked for. Held pulls are answered at
+// once; what was acknowledged is on disk whatever this says.
+const drainTime = 700 * time.Millisecond
+
+// Addresses are where a node listens, HOST:PORT each; "" where nothing does.
+type Addresses struct {
+	NameServer  string
+	Broker      string
+	Fast        string // two below: everything but pulls, for old clients (RocketMQ: VIP channel)
+	HTTP        string
+	Advertised  string   // where name servers send clients of the broker
+	NameServers []string // where the broker registers
+}
+
+// role is what a node starts and stops.
+type role interface {
+	Serve(net.Listener) error       // until Shutdown
+	Run(context.Context) error      // what happens without a request
+	Shutdown(context.Context) error // answers what is in hand until the context ends, persists
+}
+
+// node is a process while it runs.
+type node struct {
+	cfg      Config
+	log      *slog.Logger
+	ports    *ports
+	health   *health
+	registry *prometheus.Registry
+
+	stops   []func(context.Context) error // of what was started, in order
+	failed  chan error                    // the first failure of a part; one slot
+	running sync.WaitGroup                // goroutines of the parts
+}
+
+// Run starts the roles of cfg, whose ports it fills in, and stops them when ctx ends or one of them fails. It returns
+// when everything has stopped; nil when ctx was the reason.
+func Run(ctx context.Context, cfg Config) (err error) {
+	n := newNode(cfg)
+	if n.ports, err = openPorts(ctx, &n.cfg); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.stop()) }()
+	n.startHTTP()
+	for _, start := range []func(context.Context) error{n.startNameServer, n.startBroker} {
+		err := start(ctx)
+		if ctx.Err() != nil {
+			return nil // told to stop before it had started
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if cfg.Started != nil {
+		cfg.Started(n.addresses())
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-n.failed:
+		return err
+	}
+}
+
+func newNode(cfg Config) *node {
+	n := &node{cfg: cfg, log: cfg.Logger, failed: make(chan error, 1), registry: metrics.NewRegistry(cfg.Version, cfg.Revision)}
+	if n.log == nil {
+		n.log = slog.New(slog.DiscardHandler)
+	}
+	var names []string
+	if cfg.NameServer != nil {
+		names = append(names, RoleNameServer)
+	}
+	if cfg.Broker != nil {
+		names = append(names, RoleBroker)
+	}
+	n.health = newHealth(names...)
+	return n
+}
+
+func (n *node) startHTTP() {
+	if n.ports.http == nil {
+		return
+	}
+	server := newHTTP(n.health, n.registry, n.log)
+	n.serve(RoleHTTP, func() error {
+		if err := server.Serve(n.ports.http); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	n.stops = append(n.stops, func(context.Context) error { return server.Close() })
+}
+
+func (n *node) startNameServer(context.Context) error {
+	if n.cfg.NameServer == nil {
+		return nil
+	}
+	s, err := nameserver.New(*n.cfg.NameServer, nameserver.Deps{Logger: n.log, Metrics: metrics.ForNameServer(n.registry)})
+	if err != nil {
+		return fmt.Errorf("start the name server: %w", err)
+	}
+	n.start(RoleNameServer, s, n.ports.nameServer)
+	n.health.set(RoleNameServer)
+	return nil
+}
+
+// start lets a role serve on its listeners.
+func (n *node) start(name string, r role, listeners ...net.Listener) {
+	ctx, cancel := context.WithCancel(context.Background())
+	n.serve(name, func() error { return r.Run(ctx) })
+	for _, l := range listeners {
+		if l != nil {
+			n.serve(name, func() error { return r.Serve(l) })
+		}
+	}
+	n.stops = append(n.stops, func(drain context.Context) error {
+		n.health.set(name, "stopping")
+		defer cancel()
+		if err := r.Shutdown(drain); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			return fmt.Errorf("stop the %s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+// serve runs a part's goroutine; its failure ends the node.
+func (n *node) serve(name string, part func() error) {
+	n.running.Go(func() {
+		if err := part(); err != nil {
+			select {
+			case n.failed <- fmt.Errorf("%s: %w", name, err):
+			default: // the node is ending already
+			}
+		}
+	})
+}
+
+// stop stops what was started, the last first: a broker says goodbye to a name server that still listens, and health
+// can be asked until the end.
+func (n *node) stop() error {
+	drain, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	var faults []error
+	for i := len(n.stops) - 1; i >= 0; i-- {
+		faults = append(faults, n.stops[i](drain))
+	}
+	n.ports.close()
+	n.running.Wait()
+	return errors.Join(faults...)
+}
+
+func (n *node) addresses() Addresses {
+	var a Addresses
+	if c := n.cfg.NameServer; c != nil {
+		a.NameServer = hostPort(c.Listen.Bind, c.Listen.Port)
+	}
+	if c := n.cfg.Broker; c != nil {
+		a.Broker = hostPort(c.Identity.Bind, c.Identity.Port)
+		a.Advertised = hostPort(c.Identity.IP, c.Identity.Port)
+		a.NameServers = c.Names.Addrs
+		if n.ports.fast != nil {
+			a.Fast = hostPort(c.Identity.Bind, portOf(n.ports.fast))
+		}
+	}
+	if n.ports.http != nil {
+		host, _, _ := net.SplitHostPort(n.cfg.HTTP)
+		a.HTTP = hostPort(host, portOf(n.ports.http))
+	}
+	return a
+}

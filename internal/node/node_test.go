@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Goddard Authors
+
+package node
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/goddard-mq/goddard/internal/config"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const patience = 20 * time.Second
+
+// local is a node of both roles that others cannot disturb.
+func local(t *testing.T) Config {
+	t.Helper()
+	cfg := Defaults(true, true)
+	cfg.NameServer.Listen.Bind, cfg.NameServer.Listen.Port = "127.0.0.1", 0
+	cfg.Broker.Identity.Bind, cfg.Broker.Identity.Port = "127.0.0.1", 0
+	cfg.Broker.Store.LogFileBytes = 16 << 20
+	cfg.HTTP = "127.0.0.1:0"
+	targets := cfg.Targets()
+	for _, s := range cfg.Layout(t.TempDir()).Settings {
+		for _, target := range targets {
+			if _, err := config.Set(target.Config, s.Key, s.Value); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return cfg
+}
+
+func TestRunStartsAndStops(t *testing.T) {
+	for _, roles := range []string{"name server", "broker", "both"} {
+		t.Run(roles, func(t *testing.T) {
+			cfg := local(t)
+			switch roles {
+			case "name server":
+				cfg.Broker = nil
+			case "broker":
+				cfg.NameServer = nil
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			started := false
+			cfg.Started = func(a Addresses) {
+				started = true
+				for _, addr := range []string{a.NameServer, a.Broker, a.Fast, a.HTTP} {
+					if addr == "" {
+						continue
+					}
+					c, err := net.Dial("tcp", addr)
+					if err != nil {
+						t.Errorf("nobody listens: %v", err)
+						continue
+					}
+					_ = c.Close()
+				}
+				if cfg.Broker != nil && cfg.NameServer != nil && !slices.Equal(a.NameServers, []string{a.NameServer}) {
+					t.Errorf("the broker registers with %v, the name server is %s", a.NameServers, a.NameServer)
+				}
+				cancel()
+			}
+			if err := Run(ctx, cfg); err != nil {
+				t.Errorf("Run: %v", err)
+			}
+			if !started {
+				t.Error("never started")
+			}
+		})
+	}
+}
+
+// fakeRole does what its functions say; without them it runs and serves until it is told to stop.
+type fakeRole struct {
+	stopped  chan struct{}
+	run      func(context.Context) error
+	shutdown func() error
+}
+
+func (r *fakeRole) Serve(net.Listener) error { <-r.stopped; return nil }
+
+func (r *fakeRole) Run(ctx context.Context) error {
+	if r.run != nil {
+		return r.run(ctx)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (r *fakeRole) Shutdown(context.Context) error {
+	close(r.stopped)
+	if r.shutdown != nil {
+		return r.shutdown()
+	}
+	return nil
+}
+
+func TestStopsInReverseOrder(t *testing.T) {
+	n := newNode(Config{})
+	n.ports = &ports{}
+	var order []string
+	for _, name := range []string{"first", "second", "third"} {
+		n.health.set(name)
+		n.start(name, &fakeRole{stopped: make(chan struct{}), shutdown: func() error { order = append(order, name); return nil }}, listenLocal(t, "127.0.0.1:0"))
+	}
+	if err := n.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"third", "second", "first"}; !slices.Equal(order, want) {
+		t.Errorf("stopped %v, want %v", order, want)
+	}
+}
+
+// A part that fails is heard, with its name; the others stop all the same, and their faults are told too.
+func TestFailure(t *testing.T) {
+	n := newNode(Config{})
+	n.ports = &ports{}
+	n.start("disk", &fakeRole{stopped: make(chan struct{}), run: func(context.Context) error { return errors.New("is gone") }})
+	n.start("name server", &fakeRole{stopped: make(chan struct{}), shutdown: func() error { return errors.New("cannot write") }})
+	select {
+	case err := <-n.failed:
+		if err.Error() != "disk: is gone" {
+			t.Errorf("failure %q", err)
+		}
+	case <-time.After(patience):
+		t.Fatal("nobody heard")
+	}
+	if err := n.stop(); err == nil || !strings.Contains(err.Error(), "stop the name server: cannot write") {
+		t.Errorf("stop: %v", err)
+	}
+}
+
+// Running out of patience with slow requests is no failure.
+func TestStopAfterDeadline(t *testing.T) {
+	n := newNode(Config{})
+	n.ports = &ports{}
+	n.start("slow", &fakeRole{stopped: make(chan struct{}), shutdown: func() error { return context.DeadlineExceeded }})
+	if err := n.stop(); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+}
