@@ -39,10 +39,12 @@ type Conn struct {
 
 	calls callTable
 
-	peer     atomic.Uint64 // packed: see packPeer
-	received atomic.Uint64 // bytes, for the watch
-	taken    atomic.Int64  // requests that want an answer
-	draining atomic.Bool   // no more requests are to be read
+	peer atomic.Uint64 // packed: see packPeer
+	// speaksJSON: the peer has sent a JSON header on this connection.
+	speaksJSON atomic.Bool
+	received   atomic.Uint64 // bytes, for the watch
+	taken      atomic.Int64  // requests that want an answer
+	draining   atomic.Bool   // no more requests are to be read
 
 	watched watchState
 }
@@ -175,9 +177,20 @@ func packPeer(l Language, version int32, s Serializer) uint64 {
 
 // notePeer remembers what a received command tells of its sender.
 func (c *Conn) notePeer(cmd *Command) {
+	if cmd.Serializer == JSON && !c.speaksJSON.Load() {
+		c.speaksJSON.Store(true)
+	}
 	if p := packPeer(cmd.Language, cmd.Version, cmd.Serializer); p != c.peer.Load() {
 		c.peer.Store(p)
 	}
+}
+
+// answerForm is the form of the answer to a request that came in the form s.
+func (c *Conn) answerForm(s Serializer) Serializer {
+	if c.speaksJSON.Load() {
+		return JSON
+	}
+	return s
 }
 
 // serializer of a request we start: section 1.5 of the protocol reference. A

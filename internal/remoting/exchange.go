@@ -32,7 +32,7 @@ func (x *Exchange) ReplyTo() ReplyTo {
 	return ReplyTo{
 		conn:   x.Conn,
 		opaque: x.Request.Opaque,
-		serial: x.Request.Serializer,
+		serial: x.Conn.answerForm(x.Request.Serializer),
 		oneway: x.Request.IsOneway(),
 	}
 }
@@ -51,8 +51,9 @@ type ReplyTo struct {
 // serializer, language and version are set here and those in resp ignored, so
 // resp is not changed and may be sent to many. It takes nothing of resp with it.
 //
-// The form is that of the request; RocketMQ answers in its own default form, which
-// every client that sends binary headers understands, too.
+// The form is that of the request, but JSON on a connection that has sent JSON
+// before: only a peer that speaks nothing but binary gets binary. (RocketMQ answers in
+// its own default form, JSON, which every client understands.)
 func (r ReplyTo) Send(resp *Command) { r.answer(resp, true) }
 
 // Queue encodes the answer into the connection's outgoing buffer without flushing;
