@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Goddard Authors
+
+// Package rig starts the servers that the suites of this module run against:
+// the built Goddard binary, or the real Java server.
+package rig
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Server is a name server and a broker, each a process of its own, so that either can be killed and started again.
+type Server interface {
+	NameServer() string
+	Broker() string
+	RestartBroker() error     // kill -9, start on the same data
+	RestartNameServer() error // the same
+}
+
+// Start gives the server that the environment asks for (INTEROP_SERVER=oracle: the Java server), stopped when the
+// test ends. set are broker settings, key=value.
+func Start(t *testing.T, set ...string) Server {
+	t.Helper()
+	if os.Getenv("INTEROP_SERVER") == "oracle" {
+		return startOracle(t, set)
+	}
+	return startGoddard(t, set)
+}
+
+// binary is Goddard, built once per run, or what GODDARD_BINARY names.
+var binary = sync.OnceValues(func() (string, error) {
+	if b := os.Getenv("GODDARD_BINARY"); b != "" {
+		return b, nil
+	}
+	dir, err := os.MkdirTemp("", "goddard-bin")
+	if err != nil {
+		return "", err
+	}
+	root, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the repository: %w", err)
+	}
+	b := filepath.Join(dir, "goddard")
+	build := exec.Command("go", "build", "-o", b, "./cmd/goddard")
+	build.Dir = strings.TrimSpace(string(root))
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build goddard: %w\n%s", err, out)
+	}
+	return b, nil
+})
+
+// process is a child whose output is shown when the test failed.
+type process struct {
+	mu   sync.Mutex
+	cmd  *exec.Cmd
+	args []string
+	log  bytes.Buffer
+}
+
+func (p *process) start() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cmd = exec.Command(p.args[0], p.args[1:]...)
+	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
+	return p.cmd.Start()
+}
+
+func (p *process) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.cmd.Process.Signal(syscall.SIGKILL)
+	_ = p.cmd.Wait()
+}
+
+type goddard struct {
+	ns, addr           string
+	nameserver, broker *process
+}
+
+func startGoddard(t *testing.T, set []string) *goddard {
+	t.Helper()
+	bin, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	g := &goddard{ns: FreeAddr(t, 1), addr: FreeAddr(t, 3)}
+	g.nameserver = &process{args: []string{bin, "nameserver",
+		"--data", filepath.Join(dir, "ns"), "--nameserver-listen", g.ns, "--http-listen", "127.0.0.1:0"}}
+	args := []string{bin, "broker", "-n", g.ns, "--data", filepath.Join(dir, "broker"), "--broker-listen", g.addr,
+		"--ha-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--set", "brokerName=broker-a"}
+	for _, kv := range set {
+		args = append(args, "--set", kv)
+	}
+	g.broker = &process{args: args}
+	for _, p := range []*process{g.nameserver, g.broker} {
+		if err := p.start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			p.kill()
+			if t.Failed() {
+				t.Logf("%s:\n%s", strings.Join(p.args, " "), Tail(p.log.Bytes(), 6000))
+			}
+		})
+	}
+	if err := registered(g.ns); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func (g *goddard) NameServer() string { return g.ns }
+func (g *goddard) Broker() string     { return g.addr }
+
+func (g *goddard) RestartBroker() error {
+	g.broker.kill()
+	if err := g.broker.start(); err != nil {
+		return err
+	}
+	return registered(g.ns)
+}
+
+func (g *goddard) RestartNameServer() error {
+	g.nameserver.kill()
+	if err := g.nameserver.start(); err != nil {
+		return err
+	}
+	return registered(g.ns)
+}
+
+// oracle is the real Java server, started by its script.
+type oracle struct {
+	script, dir string
+	port        int
+	set         []string
+}
+
+func startOracle(t *testing.T, set []string) *oracle {
+	t.Helper()
+	o := &oracle{script: os.Getenv("INTEROP_ORACLE"), dir: t.TempDir(), set: set}
+	if o.script == "" {
+		t.Fatal("INTEROP_ORACLE must name the script that starts the Java server")
+	}
+	_, port, _ := net.SplitHostPort(FreeAddr(t, 14))
+	fmt.Sscan(port, &o.port)
+	o.port -= 13
+	if err := o.run(append([]string{"start", "5", o.dir, fmt.Sprint(o.port)}, set...)...); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = o.run("kill", o.dir) })
+	return o
+}
+
+func (o *oracle) NameServer() string { return fmt.Sprintf("127.0.0.1:%d", o.port) }
+func (o *oracle) Broker() string     { return fmt.Sprintf("127.0.0.1:%d", o.port+10) }
+
+func (o *oracle) run(args ...string) error {
+	out, err := exec.Command(o.script, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w: %s", o.script, strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+func (o *oracle) kill(name string) {
+	b, _ := os.ReadFile(filepath.Join(o.dir, name+".pid"))
+	pid := 0
+	if n, _ := fmt.Sscan(string(b), &pid); n == 1 && pid > 1 {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+func (o *oracle) RestartBroker() error {
+	o.kill("broker")
+	if err := o.run(append([]string{"broker", "5", o.dir, fmt.Sprint(o.port + 10), o.NameServer()}, o.set...)...); err != nil {
+		return err
+	}
+	return registered(o.NameServer())
+}
+
+func (o *oracle) RestartNameServer() error {
+	o.kill("namesrv")
+	if err := o.run("namesrv", "5", o.dir, fmt.Sprint(o.port)); err != nil {
+		return err
+	}
+	return registered(o.NameServer())
+}
+
+// FreeAddr is a loopback address whose port, and the n-1 below it, were free a moment ago.
+func FreeAddr(t *testing.T, n int) string {
+	t.Helper()
+	for range 100 {
+		if port, ok := freePorts(n); ok {
+			return fmt.Sprintf("127.0.0.1:%d", port)
+		}
+	}
+	t.Fatal("no free ports")
+	return ""
+}
+
+func freePorts(n int) (port int, ok bool) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, false
+	}
+	defer l.Close()
+	port = l.Addr().(*net.TCPAddr).Port
+	for i := 1; i < n; i++ {
+		below, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port-i))
+		if err != nil {
+			return 0, false
+		}
+		defer below.Close()
+	}
+	return port, true
+}
+
+// registered waits until the name server knows the route of the cluster topic: a broker has registered.
+func registered(ns string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	for {
+		ok, err := HasRoute(ctx, ns, "DefaultCluster")
+		if ok {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("no broker registered with %s", ns), err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// HasRoute asks for a topic's route in one raw frame.
+func HasRoute(ctx context.Context, ns, topic string) (bool, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", ns)
+	if err != nil {
+		return false, err
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(3 * time.Second))
+	h := fmt.Sprintf(`{"code":105,"extFields":{"topic":%q},"flag":0,"language":"JAVA","opaque":1,"serializeTypeCurrentRPC":"JSON","version":513}`, topic)
+	n := len(h)
+	frame := append([]byte{0, 0, byte((n + 4) >> 8), byte(n + 4), 0, 0, byte(n >> 8), byte(n)}, h...)
+	if _, err := c.Write(frame); err != nil {
+		return false, err
+	}
+	b := make([]byte, 4096)
+	n, err = c.Read(b)
+	return bytes.Contains(b[:n], []byte(`"code":0,`)), err
+}
+
+// Tail is the end of b, at most n bytes.
+func Tail(b []byte, n int) []byte {
+	if len(b) > n {
+		return b[len(b)-n:]
+	}
+	return b
+}
