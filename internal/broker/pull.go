@@ -130,9 +130,10 @@ func (h *pullHandler) serve(x *remoting.Exchange, inline bool) (*remoting.Comman
 		}
 		p.body, p.result = h.store.Read(p.body[:0], &p.read)
 		h.offsets.SetPulled(p.req.Topic, p.req.Group, p.req.QueueID, p.result.Next)
-		if p.req.SysFlag&protocol.PullCommit != 0 {
-			h.offsets.CommitBytes(p.req.Topic, p.req.Group, p.req.QueueID, p.req.CommitOffset)
-		}
+	}
+	// As in RocketMQ also by the pull that learns of a reset; the client commits what it was told right after.
+	if p.req.SysFlag&protocol.PullCommit != 0 {
+		h.offsets.CommitBytes(p.req.Topic, p.req.Group, p.req.QueueID, p.req.CommitOffset)
 	}
 	h.complete(p, cfg)
 	if p.answer.Code == protocol.PullNotFound && p.req.SysFlag&protocol.PullSuspend != 0 {

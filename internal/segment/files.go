@@ -42,9 +42,9 @@ type Files struct {
 }
 
 // Open lists the files of a run. A folder that does not exist is empty. An empty file at the end of the run, left by
-// a crash while it was created, is removed; one at the end that is too short, because its size was not durable yet or
-// because somebody cut it, gets its size back, and what it lacked reads as zero. Names that are no offsets and folders
-// are left alone.
+// a crash while it was created, is removed. The last one that something was written to gets its size back if it is too
+// short, because the size was not durable yet or because somebody cut it; what it lacked reads as zero. Names that are
+// no offsets and folders are left alone.
 func Open(handles *Handles, size int64, dirs ...string) (*Files, error) {
 	return open(handles, size, false, dirs)
 }
@@ -66,22 +66,51 @@ func open(handles *Handles, size int64, derived bool, dirs []string) (*Files, er
 		}
 	}
 	slices.Sort(f.starts)
-	for _, start := range slices.Sorted(maps.Keys(odd)) {
-		bytes, last := odd[start], start == f.starts[len(f.starts)-1]
-		switch {
-		case bytes == 0 && (last || derived):
-			if err := f.Remove(start); err != nil {
-				return nil, err
-			}
-		case bytes < size && last:
-			if err := f.lengthen(start); err != nil {
-				return nil, err
-			}
-		default:
-			return nil, &SizeError{f.path(start), bytes, size}
+	for _, start := range slices.Backward(slices.Sorted(maps.Keys(odd))) {
+		if err := f.mend(start, odd[start], derived); err != nil {
+			return nil, err
 		}
 	}
 	return f, nil
+}
+
+// mend removes an empty file or gives one that was cut its size back, if it is the last one that is used.
+func (f *Files) mend(start, bytes int64, derived bool) error {
+	wrong := &SizeError{f.path(start), bytes, f.size}
+	if bytes > f.size {
+		return wrong
+	}
+	for _, later := range f.starts {
+		if later <= start || bytes == 0 && derived {
+			continue
+		}
+		if used, err := f.used(later); err != nil {
+			return err
+		} else if used || bytes == 0 {
+			return wrong
+		}
+	}
+	if bytes == 0 {
+		return f.Remove(start)
+	}
+	return f.lengthen(start)
+}
+
+// usedBytes at the start of a file tell whether something was written to it: no record and no unit of a queue begins
+// with so many zeros.
+const usedBytes = 16
+
+func (f *Files) used(start int64) (bool, error) {
+	file, err := f.handles.fs.Open(f.path(start), os.O_RDONLY)
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	var b [usedBytes]byte
+	if _, err := file.ReadAt(b[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	return b != [usedBytes]byte{}, nil
 }
 
 // lengthen gives a file that was cut its size back.
@@ -306,6 +335,16 @@ func (f *Files) Allocate(off, n int64) error {
 // Zero makes [off, off+n), within one file, read as zero.
 func (f *Files) Zero(off, n int64) error {
 	return f.with(off, func(h *handle, at int64) error { return h.file.Zero(at, n) })
+}
+
+// DataEnd is the offset of the first hole in the file that holds off; its end when it has none.
+func (f *Files) DataEnd(off int64) (end int64, err error) {
+	err = f.with(off, func(h *handle, _ int64) error {
+		n, err := h.file.DataEnd()
+		end = h.key.start + min(n, f.size)
+		return err
+	})
+	return end, err
 }
 
 // Datasync makes the contents of the file that holds off durable.

@@ -52,7 +52,7 @@ func startJVM(t *testing.T, generation string, args ...string) *jvm {
 	}
 	home := t.TempDir() // log files, local offsets
 	j := &jvm{}
-	j.cmd = exec.Command("java", append([]string{"-Xmx512m", "-XX:TieredStopAtLevel=1", "-Duser.home=" + home,
+	j.cmd = exec.Command("java", append([]string{"-Xmx512m", "-XX:TieredStopAtLevel=1", "-Djava.security.manager=allow", "-Duser.home=" + home,
 		"-Drocketmq.client.logUseSlf4j=false", "-Drocketmq.home.dir=" + rocketmqHome(t, home),
 		"--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED", "--add-opens=java.base/java.nio=ALL-UNNAMED", "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
 		"-cp", filepath.Join(base, "classes") + ":" + filepath.Join(base, "lib", "*"), "interop.Main"}, args...)...)

@@ -171,11 +171,17 @@ func adminSession(a *mqadmin, generation string) {
 	})
 	a.do(asPrinted, "topicStatus -t AdminTopic")
 	a.do(asPrinted, "queryMsgByKey -t AdminTopic -k key1")
-	byUnique := a.do(properties, "queryMsgByUniqueKey -t AdminTopic -i "+unique)
-	if id := regexp.MustCompile(`OffsetID: +([0-9A-F]{32})`).FindStringSubmatch(byUnique); id != nil {
-		a.do(properties, "queryMsgById -t AdminTopic -i "+id[1])
+	a.do(properties, "queryMsgByUniqueKey -t AdminTopic -i "+unique)
+	consumed := a.do(bodies, "consumeMessage -t AdminTopic -g AdminReader -c 2")
+	id := regexp.MustCompile(`msgId=([0-9A-F]{32}),`).FindStringSubmatch(consumed)
+	if id == nil {
+		a.t.Fatalf("no offset id in %s", consumed)
 	}
-	a.do(bodies, "consumeMessage -t AdminTopic -g AdminReader -c 2")
+	byID := "queryMsgById -i " + id[1]
+	if generation != "v4" {
+		byID += " -t AdminTopic"
+	}
+	a.do(properties, byID)
 	a.do(asPrinted, "consumerProgress -g AdminReader") // nobody there
 	member := startJVM(a.t, generation, a.s.NameServer(), "member", "AdminTopic", "AdminGroup")
 	member.expect(a.t, "ready")

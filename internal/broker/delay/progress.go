@@ -45,6 +45,9 @@ func openProgress(path string, step func() int64) (p *progress, from string, err
 		if err := javajson.Unmarshal(b, &p.table); err != nil {
 			return err
 		}
+		if p.table.OffsetTable == nil { // every server writes it; without it all levels would begin anew
+			return errors.New("it has no offsetTable")
+		}
 		for level, offset := range p.table.OffsetTable {
 			if level < 1 || offset < 0 {
 				return fmt.Errorf("level %d has offset %d", level, offset)

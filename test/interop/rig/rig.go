@@ -96,7 +96,7 @@ func startGoddard(t *testing.T, set []string) *goddard {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	g := &goddard{ns: FreeAddr(t, 1), addr: FreeAddr(t, 3)}
+	g := &goddard{ns: FreeAddr(t), addr: FreeAddr(t, -2)}
 	g.nameserver = &process{args: []string{bin, "nameserver",
 		"--data", filepath.Join(dir, "ns"), "--nameserver-listen", g.ns, "--http-listen", "127.0.0.1:0"}}
 	args := []string{bin, "broker", "-n", g.ns, "--data", filepath.Join(dir, "broker"), "--broker-listen", g.addr,
@@ -154,9 +154,8 @@ func startOracle(t *testing.T, set []string) *oracle {
 	if o.script == "" {
 		t.Fatal("INTEROP_ORACLE must name the script that starts the Java server")
 	}
-	_, port, _ := net.SplitHostPort(FreeAddr(t, 14))
+	_, port, _ := net.SplitHostPort(FreeAddr(t, 8, 10, 11)) // beside the name server: the broker's fast, main and replication port
 	fmt.Sscan(port, &o.port)
-	o.port -= 13
 	if err := o.run(append([]string{"start", "5", o.dir, fmt.Sprint(o.port)}, set...)...); err != nil {
 		t.Fatal(err)
 	}
@@ -199,11 +198,11 @@ func (o *oracle) RestartNameServer() error {
 	return registered(o.NameServer())
 }
 
-// FreeAddr is a loopback address whose port, and the n-1 below it, were free a moment ago.
-func FreeAddr(t *testing.T, n int) string {
+// FreeAddr is a loopback address whose port, and those at the given distances from it, were free a moment ago.
+func FreeAddr(t *testing.T, around ...int) string {
 	t.Helper()
-	for range 100 {
-		if port, ok := freePorts(n); ok {
+	for range 1000 {
+		if port, ok := freePorts(around); ok {
 			return fmt.Sprintf("127.0.0.1:%d", port)
 		}
 	}
@@ -211,19 +210,19 @@ func FreeAddr(t *testing.T, n int) string {
 	return ""
 }
 
-func freePorts(n int) (port int, ok bool) {
+func freePorts(around []int) (port int, ok bool) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, false
 	}
 	defer l.Close()
 	port = l.Addr().(*net.TCPAddr).Port
-	for i := 1; i < n; i++ {
-		below, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port-i))
+	for _, distance := range around {
+		other, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+distance))
 		if err != nil {
 			return 0, false
 		}
-		defer below.Close()
+		defer other.Close()
 	}
 	return port, true
 }

@@ -8,14 +8,18 @@ import java.io.PrintStream;
 import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
 import java.nio.charset.StandardCharsets;
+import java.security.Permission;
 import java.util.List;
 import org.apache.rocketmq.tools.command.MQAdminStartup;
 
 /** Runs mqadmin commands in one JVM: a line in is words split by blanks ('~' for a blank in a word), text comes out, then "@end". */
 final class Admin {
+  private static final String COMMAND = "mqadmin";
+
   private Admin() {}
 
   static void serve(Harness harness, PrintStream out) throws Exception {
+    keepRunning();
     for (String line = harness.next(); line != null; line = harness.next()) {
       String[] words = line.trim().split(" +");
       for (int i = 0; i < words.length; i++) {
@@ -26,7 +30,13 @@ final class Admin {
       PrintStream p = new PrintStream(text, true, StandardCharsets.UTF_8.name());
       System.setOut(p);
       System.setErr(p);
-      Thread t = new Thread(() -> MQAdminStartup.main0(words, null), "mqadmin");
+      Thread t = new Thread(() -> {
+        try {
+          MQAdminStartup.main0(words, null);
+        } catch (SecurityException e) {
+          p.println(e.getMessage());
+        }
+      }, COMMAND);
       t.setDaemon(true);
       t.start();
       t.join(30_000);
@@ -47,5 +57,24 @@ final class Admin {
         ((List<?>) f.get(null)).clear();
       }
     }
+  }
+
+  /** Some commands of 4.x end the JVM: their thread may not. */
+  @SuppressWarnings({"removal", "deprecation"})
+  private static void keepRunning() {
+    System.setSecurityManager(new SecurityManager() {
+      @Override
+      public void checkPermission(Permission p) {}
+
+      @Override
+      public void checkPermission(Permission p, Object context) {}
+
+      @Override
+      public void checkExit(int status) {
+        if (Thread.currentThread().getName().equals(COMMAND)) {
+          throw new SecurityException("exit " + status);
+        }
+      }
+    });
   }
 }
