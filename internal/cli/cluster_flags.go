@@ -45,6 +45,10 @@ func (f *clusterFlags) open() (*admin.Admin, func(), error) {
 // explain adds to an error what the user can do about it.
 func (f *clusterFlags) explain(err error) error { return explain(err, f.nameServers) }
 
+// showHelp is what a command does that only has others below it; a name that is none of
+// theirs is refused before.
+func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
 // explain says in words what to do about the errors that a user can do something about.
 func explain(err error, nameServers []string) error {
 	switch {

@@ -103,6 +103,7 @@ func TestTopicCommands(t *testing.T) {
 			[]string{"archive deleted at broker-a", "archive deleted at broker-b"}, "topic nope: the topic does not exist"},
 		{"delete", []string{"topic", "delete", "orders", "jobs"}, exitOK, []string{"orders deleted at broker-a", "jobs deleted at broker-a"}, ""},
 		{"none is left", []string{"topic", "list"}, exitOK, nil, ""},
+		{"no command of that name", []string{"topic", "make", "x"}, exitUsage, nil, `unknown command "make" for "goddard topic"`},
 		{"no name server there", []string{"topic", "list", "-n", "127.0.0.1:1"}, exitFailed, nil, "no name server answers at 127.0.0.1:1 (connection refused): is it running"},
 		{"no address at all", []string{"topic", "list", "-n", "h:x"}, exitFailed, nil, `--nameserver: name server "h:x" has no valid port`},
 	} {

@@ -13,7 +13,7 @@ import (
 )
 
 func newGroup() *cobra.Command {
-	cmd := &cobra.Command{Use: "group", Short: "Create, list, describe, change and delete consumer groups", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "group", Short: "Create, list, describe, change and delete consumer groups", Args: cobra.NoArgs, RunE: showHelp}
 	cmd.AddCommand(newGroupCreate(), newGroupUpdate(), newGroupList(), newGroupDescribe(), newGroupDelete())
 	return cmd
 }

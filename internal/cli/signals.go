@@ -9,7 +9,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
+
+// sameOrder is how soon the same signal again means the same order: a terminal and tools such as timeout signal a process
+// and its group.
+const sameOrder = 300 * time.Millisecond
 
 // interruptible gives a context that the first SIGINT or SIGTERM ends; the second one ends the process at once. stop
 // gives the signals back.
@@ -19,17 +24,23 @@ func interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	done := make(chan struct{})
 	go func() {
-		select {
-		case <-signals:
-			cancel()
-		case <-done:
-			return
-		}
-		select {
-		case s := <-signals:
-			fmt.Fprintf(os.Stderr, "goddard: second signal (%v), stopped at once\n", s)
-			os.Exit(128 + int(s.(syscall.Signal)))
-		case <-done:
+		var first os.Signal
+		var at time.Time
+		for {
+			select {
+			case s := <-signals:
+				switch {
+				case first == nil:
+					first, at = s, time.Now()
+					cancel()
+				case s == first && time.Since(at) < sameOrder:
+				default:
+					fmt.Fprintf(os.Stderr, "goddard: second signal (%v), stopped at once\n", s)
+					os.Exit(128 + int(s.(syscall.Signal)))
+				}
+			case <-done:
+				return
+			}
 		}
 	}()
 	return ctx, func() {

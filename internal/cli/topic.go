@@ -15,7 +15,7 @@ import (
 )
 
 func newTopic() *cobra.Command {
-	cmd := &cobra.Command{Use: "topic", Short: "Create, list, describe, change and delete topics", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "topic", Short: "Create, list, describe, change and delete topics", Args: cobra.NoArgs, RunE: showHelp}
 	cmd.AddCommand(newTopicCreate(), newTopicUpdate(), newTopicList(), newTopicDescribe(), newTopicDelete())
 	return cmd
 }

@@ -53,6 +53,26 @@ func FindProperty(props []byte, name string) (value []byte, ok bool) {
 	return value, ok
 }
 
+// FindProperties is FindProperty for several names in one pass: values[i] is set to that of names[i]
+// where there is one. Names are not empty and have no 0x01.
+func FindProperties(props []byte, names []string, values [][]byte) {
+	for len(props) > 0 {
+		piece := props
+		if i := bytes.IndexByte(props, valueEnd); i >= 0 {
+			piece, props = props[:i:i], props[i+1:]
+		} else {
+			props = nil
+		}
+		for i, name := range names {
+			at := len(name) // where the 0x01 must be
+			if at < len(piece)-1 && piece[at] == nameEnd && string(piece[:at]) == name {
+				values[i] = piece[at+1 : len(piece) : len(piece)]
+				break
+			}
+		}
+	}
+}
+
 // EachProperty calls f with the name and value of each well-formed piece in order, until f returns
 // false. They alias props.
 func EachProperty(props []byte, f func(name, value []byte) bool) {

@@ -12,8 +12,8 @@ type HeartbeatAnswer struct {
 // UnregisterClientHeader of UNREGISTER_CLIENT (35).
 type UnregisterClientHeader struct {
 	ClientID      string `header:"clientID"`
-	ProducerGroup string `header:"producerGroup"`
-	ConsumerGroup string `header:"consumerGroup"`
+	ProducerGroup string `header:"producerGroup,omitempty"`
+	ConsumerGroup string `header:"consumerGroup,omitempty"`
 }
 
 // ConsumerGroupHeader of GET_CONSUMER_LIST_BY_GROUP (38) and GET_CONSUMER_CONNECTION_LIST (203).

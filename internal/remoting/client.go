@@ -99,6 +99,25 @@ func (c *Client) Conn(ctx context.Context, addr string) (*Conn, error) {
 	}
 }
 
+// Renew makes the next Conn to addr dial anew when old is the connection in use: its
+// peer said that it is about to go away. Calls under way on old may still be
+// answered; it closes when the peer closes it, when it is idle, or with the client.
+func (c *Client) Renew(addr string, old *Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.links[addr]
+	if l == nil {
+		return
+	}
+	select {
+	case <-l.ready:
+		if l.conn == old {
+			delete(c.links, addr)
+		}
+	default: // a new one is being dialled already
+	}
+}
+
 // lost tells whether l was connected and is no longer.
 func (l *link) lost() bool {
 	select {
