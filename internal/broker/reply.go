@@ -52,7 +52,8 @@ func (h *replyHandler) serve(x *remoting.Exchange) (*remoting.Command, error) {
 	}
 	s.sent.read(s.req.Properties)
 	s.uniqueID = append(s.uniqueID[:0], s.sent.unique...)
-	properties := appendTracing(message.NormalizeProperties(nil, s.req.Properties, message.PropRegion, message.PropTraceOn), &s.cfg.Identity)
+	properties := message.AppendInMapOrder(nil,
+		appendTracing(message.NormalizeProperties(nil, s.req.Properties, message.PropRegion, message.PropTraceOn), &s.cfg.Identity), nil)
 	r := &reply{
 		handler: h, cfg: s.cfg, to: x.ReplyTo(),
 		message: store.Message{

@@ -53,7 +53,10 @@ func (h *sendBackHandler) serve(x *remoting.Exchange) (*remoting.Command, error)
 	if g.RetryQueueNums <= 0 {
 		return &remoting.Command{Code: protocol.Success}, nil // the group does not want retries
 	}
-	retry := h.retryTopic(g, req.UnitMode)
+	retry, err := h.retryTopic(g, req.UnitMode)
+	if err != nil {
+		return nil, err
+	}
 	if !protocol.CanWrite(retry.Perm) {
 		return nil, protocol.Errorf(protocol.NoPermission, "the topic[%s] sending message is forbidden", retry.TopicName)
 	}
@@ -76,16 +79,18 @@ func (h *sendBackHandler) serve(x *remoting.Exchange) (*remoting.Command, error)
 	return nil, nil
 }
 
-func (h *sendBackHandler) retryTopic(g *group.Config, unit bool) *topic.Config {
-	name := protocol.RetryTopic(g.GroupName)
-	if t := h.topics.GetBytes([]byte(name)); t != nil {
-		return t
+// retryTopic gives the group's retry topic when it is on disk: recovery would leave the messages of a topic that it does
+// not know out of their queues.
+func (h *sendBackHandler) retryTopic(g *group.Config, unit bool) (*topic.Config, error) {
+	t := h.topics.GetBytes([]byte(protocol.RetryTopic(g.GroupName)))
+	if t == nil {
+		flag := int32(0)
+		if unit {
+			flag = protocol.TopicFlagUnitSub
+		}
+		t = h.topics.EnsureRetry(g.GroupName, g.RetryQueueNums, g.ConsumeMessageOrderly, flag)
 	}
-	flag := int32(0)
-	if unit {
-		flag = protocol.TopicFlagUnitSub
-	}
-	return h.topics.EnsureRetry(g.GroupName, g.RetryQueueNums, g.ConsumeMessageOrderly, flag)
+	return t, h.topics.Await(t)
 }
 
 // comeback makes the copy that comes back of the record. It waits for the disk, although its property WAIT says, as in
@@ -154,7 +159,7 @@ func comebackProperties(r *message.Record, m *store.Message, level int) []byte {
 		p = message.AppendProperty(p, message.PropRealTopic, m.Topic)
 		p = appendNumber(p, message.PropRealQueueID, int64(m.QueueID))
 	}
-	return p
+	return message.AppendInMapOrder(nil, p, nil)
 }
 
 // backWaiter answers when the copy is stored.

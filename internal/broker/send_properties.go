@@ -4,14 +4,13 @@
 package broker
 
 import (
-	"bytes"
 	"strconv"
 
 	"github.com/goddard-mq/goddard/internal/message"
 )
 
-// sentProperties are the properties of a message as it was sent, read once: those that the broker acts on, and all of them
-// in their order. Of doubles the later counts, as in Java's map. Slices alias the text.
+// sentProperties is what the broker acts on of the properties of a message as it was sent. Of doubles the later counts, as
+// in Java's map. Slices alias the text.
 type sentProperties struct {
 	unique      []byte // UNIQ_KEY
 	delay       []byte // DELAY, as text
@@ -20,55 +19,17 @@ type sentProperties struct {
 	noWait      bool   // WAIT is there and not true
 	timer       bool   // any of the three wishes for a delivery time
 	innerNum    bool   // INNER_NUM
-
-	text   []byte
-	pieces [24]propertyPiece // usual messages have fewer
-	count  int
-	odd    bool // there are doubles, or more than fit: pieces do not hold all
 }
-
-type propertyPiece struct {
-	name, value []byte
-	kind        propertyKind
-}
-
-// propertyKind tells when a property is left out of what is stored.
-type propertyKind uint8
-
-const (
-	kindPlain  propertyKind = 1 << iota
-	kindBroker              // only the broker may set it, or it sets it anew
-	kindDelay               // DELAY
-	kindStaged              // what a delayed message gets anew, or loses
-)
-
-// The same by name, for odd texts.
-var (
-	brokerNames = []string{message.PropPopCK, message.PropCluster, message.PropRegion, message.PropTraceOn}
-	delayNames  = []string{message.PropDelay}
-	stagedNames = []string{
-		message.PropRealTopic, message.PropRealQueueID, message.PropTimerDelaySec, message.PropTimerDelayMs, message.PropTimerDeliverMs,
-	}
-)
 
 func (p *sentProperties) read(text []byte) {
-	p.unique, p.delay, p.keys = nil, nil, nil
-	p.transaction, p.noWait, p.timer, p.innerNum = false, false, false, false
-	p.text, p.count, p.odd = text, 0, false
+	*p = sentProperties{}
 	message.EachProperty(text, func(name, value []byte) bool {
-		p.add(name, value, p.note(name, value))
+		p.note(name, value)
 		return true
 	})
 }
 
-// forget lets go of the text.
-func (p *sentProperties) forget() {
-	clear(p.pieces[:p.count])
-	p.text, p.unique, p.delay, p.keys, p.count = nil, nil, nil, nil, 0
-}
-
-// note remembers what the broker acts on.
-func (p *sentProperties) note(name, value []byte) propertyKind {
+func (p *sentProperties) note(name, value []byte) {
 	switch string(name) {
 	case message.PropUniqueKey:
 		p.unique = value
@@ -82,49 +43,21 @@ func (p *sentProperties) note(name, value []byte) propertyKind {
 		p.innerNum = true
 	case message.PropDelay:
 		p.delay = value
-		return kindDelay
 	case message.PropTimerDelaySec, message.PropTimerDelayMs, message.PropTimerDeliverMs:
 		p.timer = true
-		return kindStaged
-	case message.PropRealTopic, message.PropRealQueueID:
-		return kindStaged
-	case message.PropPopCK, message.PropCluster, message.PropRegion, message.PropTraceOn:
-		return kindBroker
 	}
-	return kindPlain
 }
 
-func (p *sentProperties) add(name, value []byte, kind propertyKind) {
-	for i := range p.pieces[:p.count] {
-		if bytes.Equal(p.pieces[i].name, name) {
-			p.odd = true
-		}
-	}
-	if p.count == len(p.pieces) {
-		p.odd = true
-		return
-	}
-	p.pieces[p.count] = propertyPiece{name, value, kind}
-	p.count++
-}
+// notStored tells names that only the broker may set.
+func notStored(name []byte) bool { return string(name) == message.PropPopCK }
 
-// appendTo appends the well-formed properties but those of the given kinds.
-func (p *sentProperties) appendTo(dst []byte, without propertyKind) []byte {
-	if p.odd {
-		var names []string
-		for kind, list := range map[propertyKind][]string{kindBroker: brokerNames, kindDelay: delayNames, kindStaged: stagedNames} {
-			if without&kind != 0 {
-				names = append(names, list...)
-			}
-		}
-		return message.NormalizeProperties(dst, p.text, names...)
+// notStaged tells names that a message with a delay level loses besides: the level goes before them.
+func notStaged(name []byte) bool {
+	switch string(name) {
+	case message.PropPopCK, message.PropTimerDelaySec, message.PropTimerDelayMs, message.PropTimerDeliverMs:
+		return true
 	}
-	for i := range p.pieces[:p.count] {
-		if piece := &p.pieces[i]; piece.kind&without == 0 {
-			dst = appendProperty(dst, piece.name, piece.value)
-		}
-	}
-	return dst
+	return false
 }
 
 // delayLevel gives the wished level, 0 for none.

@@ -31,6 +31,7 @@ type sending struct {
 	queueID int32                // that was asked for, or picked for the sender
 	message store.Message
 
+	unordered  []byte // properties as they were gathered
 	properties []byte // of the message
 	uniqueID   []byte // UNIQ_KEY, sent back as the transaction id
 	ids        []byte
@@ -55,7 +56,7 @@ func (s *sending) done() {
 		return
 	}
 	s.req, s.message, s.reply, s.answer = protocol.SendRequest{}, store.Message{}, remoting.ReplyTo{}, remoting.Command{}
-	s.sent.forget() // or it would keep the memory of large requests
+	s.sent = sentProperties{} // or it would keep the memory of large requests
 	if cap(s.ids) > maxKeptIDs {
 		s.ids = nil // of a large batch
 	}
@@ -71,21 +72,16 @@ func (s *sending) decode(cmd *remoting.Command) error {
 	return s.req.DecodeV2(cmd.Fields)
 }
 
-// writeProperties makes the text that is stored: the sender's well-formed properties in their order, then the broker's.
+// writeProperties makes the text that is stored: the sender's well-formed properties and the broker's, in the order in
+// which a Java broker writes them.
 func (s *sending) writeProperties() error {
-	without := kindBroker
-	switch {
-	case s.dead:
-		without |= kindDelay
-	case s.level > 0:
-		without |= kindDelay | kindStaged
-	}
-	p := s.sent.appendTo(s.properties[:0], without)
+	p := append(s.unordered[:0], s.req.Properties...)
 	s.uniqueID = append(s.uniqueID[:0], s.sent.unique...)
 	if len(s.uniqueID) == 0 {
 		s.uniqueID = message.AppendUniqueID(s.uniqueID)
-		p = appendProperty(p, message.PropUniqueKey, s.uniqueID)
+		p = message.AppendProperty(p, message.PropUniqueKey, string(s.uniqueID))
 	}
+	drop := notStored
 	identity := &s.cfg.Identity
 	p = message.AppendProperty(p, message.PropCluster, identity.Cluster)
 	p = appendTracing(p, identity)
@@ -93,16 +89,18 @@ func (s *sending) writeProperties() error {
 	case s.dead:
 		p = message.AppendProperty(p, message.PropDelay, "-1")
 	case s.level > 0:
+		drop = notStaged
 		p = appendNumber(p, message.PropDelay, int64(s.level))
 		p = message.AppendProperty(p, message.PropRealTopic, s.message.Topic)
 		p = appendNumber(p, message.PropRealQueueID, int64(s.message.QueueID))
 		s.message.Topic, s.message.QueueID = protocol.TopicSchedule, int32(s.level-1)
 	}
-	s.properties = p
-	if len(p) > message.MaxProperties {
+	s.unordered = p
+	s.properties = message.AppendInMapOrder(s.properties[:0], p, drop)
+	if len(s.properties) > message.MaxProperties {
 		return s.sender.illegal(s.cfg)
 	}
-	s.message.Properties = p
+	s.message.Properties = s.properties
 	return nil
 }
 

@@ -166,3 +166,19 @@ func FuzzHashString(f *testing.F) {
 		}
 	})
 }
+
+// FuzzFindProperties: one pass finds what single look-ups find.
+func FuzzFindProperties(f *testing.F) {
+	f.Add([]byte("a\x015\x02bb\x01abc\x02a\x017"))
+	names := []string{"a", "bb", "TAGS", "_"}
+	f.Fuzz(func(t *testing.T, properties []byte) {
+		values := make([][]byte, len(names))
+		message.FindProperties(properties, names, values)
+		for i, name := range names {
+			want, ok := message.FindProperty(properties, name)
+			if (values[i] != nil) != ok || string(values[i]) != string(want) {
+				t.Fatalf("%s in %q: %q, alone %q %t", name, properties, values[i], want, ok)
+			}
+		}
+	})
+}

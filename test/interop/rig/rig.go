@@ -8,12 +8,16 @@ package rig
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,6 +31,7 @@ type Server interface {
 	Broker() string
 	RestartBroker() error     // kill -9, start on the same data
 	RestartNameServer() error // the same
+	Store() string            // the broker's store folder
 }
 
 // Start gives the server that the environment asks for (INTEROP_SERVER=oracle: the Java server), stopped when the
@@ -34,13 +39,13 @@ type Server interface {
 func Start(t *testing.T, set ...string) Server {
 	t.Helper()
 	if os.Getenv("INTEROP_SERVER") == "oracle" {
-		return startOracle(t, set)
+		return StartJava(t, os.Getenv("INTEROP_ORACLE"), set...)
 	}
 	return startGoddard(t, set)
 }
 
-// binary is Goddard, built once per run, or what GODDARD_BINARY names.
-var binary = sync.OnceValues(func() (string, error) {
+// built is Goddard, built once per run, or what GODDARD_BINARY names.
+var built = sync.OnceValues(func() (string, error) {
 	if b := os.Getenv("GODDARD_BINARY"); b != "" {
 		return b, nil
 	}
@@ -85,21 +90,21 @@ func (p *process) kill() {
 }
 
 type goddard struct {
-	ns, addr           string
+	ns, addr, data     string
 	nameserver, broker *process
 }
 
 func startGoddard(t *testing.T, set []string) *goddard {
 	t.Helper()
-	bin, err := binary()
+	bin, err := built()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	g := &goddard{ns: FreeAddr(t), addr: FreeAddr(t, -2)}
+	g := &goddard{ns: FreeAddr(t), addr: FreeAddr(t, -2), data: filepath.Join(dir, "broker")}
 	g.nameserver = &process{args: []string{bin, "nameserver",
 		"--data", filepath.Join(dir, "ns"), "--nameserver-listen", g.ns, "--http-listen", "127.0.0.1:0"}}
-	args := []string{bin, "broker", "-n", g.ns, "--data", filepath.Join(dir, "broker"), "--broker-listen", g.addr,
+	args := []string{bin, "broker", "-n", g.ns, "--data", g.data, "--broker-listen", g.addr,
 		"--ha-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--set", "brokerName=broker-a"}
 	for _, kv := range set {
 		args = append(args, "--set", kv)
@@ -123,6 +128,7 @@ func startGoddard(t *testing.T, set []string) *goddard {
 }
 
 func (g *goddard) NameServer() string { return g.ns }
+func (g *goddard) Store() string      { return filepath.Join(g.data, "store") }
 func (g *goddard) Broker() string     { return g.addr }
 
 func (g *goddard) RestartBroker() error {
@@ -148,9 +154,10 @@ type oracle struct {
 	set         []string
 }
 
-func startOracle(t *testing.T, set []string) *oracle {
+// StartJava gives the real Java server, started by the script.
+func StartJava(t *testing.T, script string, set ...string) Server {
 	t.Helper()
-	o := &oracle{script: os.Getenv("INTEROP_ORACLE"), dir: t.TempDir(), set: set}
+	o := &oracle{script: script, dir: t.TempDir(), set: set}
 	if o.script == "" {
 		t.Fatal("INTEROP_ORACLE must name the script that starts the Java server")
 	}
@@ -164,6 +171,7 @@ func startOracle(t *testing.T, set []string) *oracle {
 }
 
 func (o *oracle) NameServer() string { return fmt.Sprintf("127.0.0.1:%d", o.port) }
+func (o *oracle) Store() string      { return filepath.Join(o.dir, "store") }
 func (o *oracle) Broker() string     { return fmt.Sprintf("127.0.0.1:%d", o.port+10) }
 
 func (o *oracle) run(args ...string) error {
@@ -246,22 +254,53 @@ func registered(ns string) error {
 
 // HasRoute asks for a topic's route in one raw frame.
 func HasRoute(ctx context.Context, ns, topic string) (bool, error) {
+	header, _, err := Ask(ctx, ns, 105, map[string]string{"topic": topic}, nil)
+	return err == nil && header.Code == 0, err
+}
+
+// Header of a command, as JSON.
+type Header struct {
+	Code      int               `json:"code"`
+	Flag      int               `json:"flag"`
+	Language  string            `json:"language"`
+	Opaque    int               `json:"opaque"`
+	Remark    string            `json:"remark,omitempty"`
+	Version   int               `json:"version"`
+	ExtFields map[string]string `json:"extFields,omitempty"`
+}
+
+// Ask sends one raw frame on a connection of its own and reads the answer, within 10 s.
+func Ask(ctx context.Context, addr string, code int, fields map[string]string, body []byte) (Header, []byte, error) {
+	var answer Header
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
 	var d net.Dialer
-	c, err := d.DialContext(ctx, "tcp", ns)
+	c, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return false, err
+		return answer, nil, err
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(3 * time.Second))
-	h := fmt.Sprintf(`{"code":105,"extFields":{"topic":%q},"flag":0,"language":"JAVA","opaque":1,"serializeTypeCurrentRPC":"JSON","version":513}`, topic)
-	n := len(h)
-	frame := append([]byte{0, 0, byte((n + 4) >> 8), byte(n + 4), 0, 0, byte(n >> 8), byte(n)}, h...)
-	if _, err := c.Write(frame); err != nil {
-		return false, err
+	deadline, _ := ctx.Deadline()
+	_ = c.SetDeadline(deadline)
+	h, err := json.Marshal(Header{Code: code, Language: "JAVA", Opaque: 1, Version: 513, ExtFields: fields})
+	if err != nil {
+		return answer, nil, err
 	}
-	b := make([]byte, 4096)
-	n, err = c.Read(b)
-	return bytes.Contains(b[:n], []byte(`"code":0,`)), err
+	frame := binary.BigEndian.AppendUint32(nil, uint32(4+len(h)+len(body)))
+	frame = binary.BigEndian.AppendUint32(frame, uint32(len(h)))
+	if _, err := c.Write(slices.Concat(frame, h, body)); err != nil {
+		return answer, nil, err
+	}
+	var lengths [8]byte
+	if _, err := io.ReadFull(c, lengths[:]); err != nil {
+		return answer, nil, err
+	}
+	rest := make([]byte, binary.BigEndian.Uint32(lengths[:])-4)
+	if _, err := io.ReadFull(c, rest); err != nil {
+		return answer, nil, err
+	}
+	n := binary.BigEndian.Uint32(lengths[4:])
+	return answer, rest[n:], json.Unmarshal(rest[:n], &answer)
 }
 
 // Tail is the end of b, at most n bytes.
