@@ -5,12 +5,10 @@ package broker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -24,9 +22,11 @@ import (
 	"github.com/goddard-mq/goddard/internal/broker/stats"
 	"github.com/goddard-mq/goddard/internal/broker/topic"
 	"github.com/goddard-mq/goddard/internal/config"
+	"github.com/goddard-mq/goddard/internal/filter"
 	"github.com/goddard-mq/goddard/internal/protocol"
 	"github.com/goddard-mq/goddard/internal/remoting"
 	"github.com/goddard-mq/goddard/internal/router"
+	"github.com/goddard-mq/goddard/internal/statefile"
 	"github.com/goddard-mq/goddard/internal/store"
 )
 
@@ -51,12 +51,15 @@ type Broker struct {
 	locks     *group.Locks
 	offsets   *offset.Table
 	modes     *group.Modes
+	filters   *group.Filters
 	stats     *stats.Set
 	store     *store.Store
 	delay     *delay.Scheduler
 	lot       *longpoll.Lot
 	registrar *registrar
 	sender    *sender
+
+	expressions *filter.Cache
 
 	lanes      *lanes
 	main, fast *router.Router
@@ -73,9 +76,10 @@ type Broker struct {
 	stopped  error
 }
 
-// New opens what is on disk and makes a broker of it. Nothing is served before Serve. Whoever called New calls Shutdown,
-// whatever happens in between.
-func New(cfg Config, d Deps) (*Broker, error) {
+// New opens what is on disk and makes a broker of it; when ctx ends it gives up, which after a crash, with much of the log
+// to read, may save minutes. Nothing is served before Serve. Whoever called New calls Shutdown, whatever happens in
+// between.
+func New(ctx context.Context, cfg Config, d Deps) (*Broker, error) {
 	if d.Logger == nil {
 		d.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -93,45 +97,43 @@ func New(cfg Config, d Deps) (*Broker, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	b := &Broker{cfg: config.NewLive(cfg), log: log}
+	b := &Broker{
+		cfg: config.NewLive(cfg), log: log, expressions: filter.NewCache(filter.DefaultCacheEntries, filter.DefaultCacheBytes),
+	}
 	b.background, b.end = context.WithCancel(context.Background())
 	if b.metrics, err = newMetrics(d.Metrics); err != nil {
 		return nil, fmt.Errorf("declare metrics: %w", err)
 	}
-	if err := b.open(d); err != nil {
-		return nil, errors.Join(err, b.close())
+	if err := b.open(ctx, d); err != nil {
+		return nil, b.giveUp(err)
 	}
 	if err := b.wire(); err != nil {
-		return nil, errors.Join(err, b.close())
+		return nil, b.giveUp(err)
 	}
 	return b, nil
 }
 
-// open opens the store, which locks the folder, then the tables.
-func (b *Broker) open(d Deps) (err error) {
-	cfg := b.cfg.Load()
-	dir := filepath.Join(cfg.Store.Root, "config")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the folder of settings: %w", err)
+// giveUp closes what was opened. What cannot be written then counts, even where err says only that ctx ended.
+func (b *Broker) giveUp(err error) error {
+	if fault := b.close(); fault != nil {
+		return fmt.Errorf("%v; %w", err, fault)
 	}
-	file := func(name string) string { return filepath.Join(dir, name) }
+	return err
+}
 
+// open opens the store, which makes and locks the folder, and the tables. Files of state are touched only under that lock,
+// as another broker may be using them, but before recovery ends: it asks which topics there are, to leave deleted ones
+// dead.
+func (b *Broker) open(ctx context.Context, d Deps) (err error) {
+	cfg := b.cfg.Load()
 	b.lot = longpoll.NewLot(longpoll.Config{
 		Capacity: func() int { return b.cfg.Load().Lanes.PullCapacity }, Workers: cfg.Lanes.PullWorkers,
 	})
-	if b.delay, err = delay.Open(delay.Config{
-		Path: file("delayOffset.json"), Levels: b.delayLevels, Logger: b.log,
-		FlushInterval: func() time.Duration { return b.cfg.Load().Offsets.DelayFlushInterval },
-		VersionStep:   func() int64 { return b.cfg.Load().Offsets.DelayVersionStep },
-	}); err != nil {
-		return err
-	}
 	b.registrar = newRegistrar(b.cfg, b.log)
-	// Opening the store locks the folder; the tables are opened under that lock, but before recovery ends: it asks which
-	// topics there are, to leave deleted ones dead.
-	tables := sync.OnceValue(func() error { return b.openTables(file) })
-	if b.store, err = store.Open(b.background, cfg.Store, store.Deps{
-		Logger: b.log, Metrics: d.Metrics, Arrived: b.arrived, DelayOf: b.delay.Delay, Recovering: d.Recovering,
+	tables := sync.OnceValue(b.openTables)
+	if b.store, err = store.Open(ctx, cfg.Store, store.Deps{
+		Logger: b.log, Metrics: d.Metrics, Arrived: b.arrived, Recovering: d.Recovering,
+		DelayOf:     func(level int) time.Duration { return b.delayLevels().Delay(level) },
 		TopicExists: func(name string) bool { return tables() != nil || b.topics.Get(name) != nil },
 	}); err != nil {
 		return fmt.Errorf("open the store in %s: %w", cfg.Store.Root, err)
@@ -139,9 +141,15 @@ func (b *Broker) open(d Deps) (err error) {
 	return tables()
 }
 
-// openTables opens the settings of topics and groups and the progress of groups.
-func (b *Broker) openTables(file func(name string) string) (err error) {
+// openTables opens the settings of topics and groups and the progress of groups and delays.
+func (b *Broker) openTables() (err error) {
 	cfg := b.cfg.Load()
+	dir := filepath.Join(cfg.Store.Root, "config")
+	if err := statefile.MakeDir(dir); err != nil {
+		return fmt.Errorf("make the folder of settings: %w", err)
+	}
+	file := func(name string) string { return filepath.Join(dir, name) }
+
 	if b.topics, err = topic.Open(topic.Options{
 		Path: file("topics.json"), Logger: b.log, Cluster: cfg.Identity.Cluster, Broker: cfg.Identity.Name,
 		System: topic.System{
@@ -157,17 +165,31 @@ func (b *Broker) openTables(file func(name string) string) (err error) {
 	}
 	if b.groups, err = group.Open(group.Options{
 		Path: file("subscriptionGroup.json"), Logger: b.log,
-		AutoCreate: func() bool { return b.cfg.Load().Groups.AutoCreate },
+		AutoCreate:   func() bool { return b.cfg.Load().Groups.AutoCreate },
+		CreateSystem: func() bool { return b.cfg.Load().Groups.CreateSystem },
 	}); err != nil {
 		return err
 	}
 	if b.modes, err = group.OpenModes(file("messageRequestMode.json"), b.log); err != nil {
 		return err
 	}
-	b.offsets, err = offset.Open(offset.Options{
+	b.filters = group.OpenFilters(group.FiltersOptions{
+		Path: file("consumerFilter.json"), Logger: b.log, Compile: b.expressions.Compile,
+		Consumers: func(name string) *group.Consumers { return b.members.Consumers(name) },
+		Keep:      func() time.Duration { return b.cfg.Load().Filter.Keep },
+		Bloom:     filter.NewBloom(int(cfg.Filter.BloomErrors), int(cfg.Filter.BloomGroups)),
+	})
+	if b.offsets, err = offset.Open(offset.Options{
 		Path: file("consumerOffset.json"), Logger: b.log,
 		FlushInterval: func() time.Duration { return b.cfg.Load().Offsets.FlushInterval },
 		VersionStep:   func() int64 { return b.cfg.Load().Offsets.VersionStep },
+	}); err != nil {
+		return err
+	}
+	b.delay, err = delay.Open(delay.Config{
+		Path: file("delayOffset.json"), Levels: b.delayLevels, Logger: b.log,
+		FlushInterval: func() time.Duration { return b.cfg.Load().Offsets.DelayFlushInterval },
+		VersionStep:   func() int64 { return b.cfg.Load().Offsets.DelayVersionStep },
 	})
 	return err
 }
@@ -185,7 +207,7 @@ func (b *Broker) arrived(a store.Arrival) {
 	if a.Topic == protocol.TopicSchedule {
 		b.delay.Arrived(a.QueueID)
 	}
-	b.lot.Arrived(a.Topic, a.QueueID, a.Next, a.TagsCode)
+	b.lot.Arrived(a.Topic, a.QueueID, a.Next, a.TagsCode, a.Properties)
 }
 
 // wire makes the handlers, their routes and the servers.

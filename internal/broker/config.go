@@ -18,6 +18,7 @@ type Config struct {
 	Groups   GroupConfig
 	Send     SendConfig
 	Pull     PullConfig
+	Filter   FilterConfig
 	Offsets  OffsetConfig
 	Clients  ClientConfig
 	Lanes    LaneConfig
@@ -88,12 +89,20 @@ type SendConfig struct {
 
 // PullConfig of the pull and query paths.
 type PullConfig struct {
-	LongPolling    bool          `rmq:"longPollingEnable"`
-	ShortPolling   time.Duration `rmq:"shortPollingTimeMills,ms,min=1"` // how long a pull is held without LongPolling
-	LitePull       bool          `rmq:"litePullMessageEnable"`
-	SlaveRead      bool          `rmq:"slaveReadEnable"`          // suggest slaves to consumers that are far behind
-	PropertyFilter bool          `rmq:"enablePropertyFilter"`     // SQL92 filters; refused whatever this says until they are built
-	QueryMax       int32         `rmq:"defaultQueryMaxNum,min=1"` // messages found by unique key
+	LongPolling  bool          `rmq:"longPollingEnable"`
+	ShortPolling time.Duration `rmq:"shortPollingTimeMills,ms,min=1"` // how long a pull is held without LongPolling
+	LitePull     bool          `rmq:"litePullMessageEnable"`
+	SlaveRead    bool          `rmq:"slaveReadEnable"`          // suggest slaves to consumers that are far behind
+	QueryMax     int32         `rmq:"defaultQueryMaxNum,min=1"` // messages found by unique key
+}
+
+// FilterConfig of SQL92 filters.
+type FilterConfig struct {
+	Properties  bool          `rmq:"enablePropertyFilter"`                           // consumers may filter by properties
+	Retry       bool          `rmq:"filterSupportRetry"`                             // subscribing a retry topic by any expression means that of each message's first topic
+	Keep        time.Duration `rmq:"filterDataCleanTimeSpan,ms,min=0"`               // of expressions that no member subscribes with any more
+	BloomErrors int32         `rmq:"maxErrorRateOfBloomFilter,min=1,max=99,restart"` // percent; with BloomGroups for consumerFilter.json, which a RocketMQ broker may read
+	BloomGroups int32         `rmq:"expectConsumerNumUseFilter,min=1,restart"`
 }
 
 // OffsetConfig of committed progress.
@@ -106,10 +115,8 @@ type OffsetConfig struct {
 
 // ClientConfig of the tables of connected clients.
 type ClientConfig struct {
-	RegisterProducer   bool          `rmq:"enableRegisterProducer"`
-	ChannelExpiry      time.Duration `rmq:"channelExpiredTimeout,ms,min=1000"`
-	SubscriptionExpiry time.Duration `rmq:"subscriptionExpiredTimeout,ms,min=1000"`
-	LockInStrictMode   bool          `rmq:"lockInStrictMode"`
+	RegisterProducer bool          `rmq:"enableRegisterProducer"`
+	ChannelExpiry    time.Duration `rmq:"channelExpiredTimeout,ms,min=1000"`
 }
 
 // LaneConfig says how many requests of a family run at once, how many may wait, and for how long.
@@ -128,11 +135,8 @@ type LaneConfig struct {
 	AdminWorkers    int           `rmq:"adminBrokerThreadPoolNums,min=1,restart"`
 	AdminCapacity   int           `rmq:"adminBrokerThreadPoolQueueCapacity,min=1,restart"`
 	AdminWait       time.Duration `rmq:"waitTimeMillsInAdminBrokerQueue,ms,min=0,restart"`
-	BeatWorkers     int           `rmq:"heartbeatThreadPoolNums,min=1,restart"`
-	BeatCapacity    int           `rmq:"heartbeatThreadPoolQueueCapacity,min=1,restart"`
+	BeatCapacity    int           `rmq:"heartbeatThreadPoolQueueCapacity,min=1,restart"` // only heartbeats that bring a new group wait
 	BeatWait        time.Duration `rmq:"waitTimeMillsInHeartbeatQueue,ms,min=0,restart"`
-	ClientWorkers   int           `rmq:"clientManageThreadPoolNums,min=1,restart"`
-	ClientCapacity  int           `rmq:"clientManagerThreadPoolQueueCapacity,min=1,restart"`
 	OffsetWorkers   int           `rmq:"consumerManageThreadPoolNums,min=1,restart"`
 	OffsetCapacity  int           `rmq:"consumerManagerThreadPoolQueueCapacity,min=1,restart"`
 	BalanceWorkers  int           `rmq:"loadBalanceProcessorThreadPoolNums,min=1,restart"`

@@ -40,10 +40,11 @@ func DefaultConfig() Config {
 		Pull: PullConfig{
 			LongPolling: true, ShortPolling: time.Second, LitePull: true, QueryMax: 32,
 		},
+		Filter: FilterConfig{Keep: 24 * time.Hour, BloomErrors: 20, BloomGroups: 32},
 		Offsets: OffsetConfig{
 			FlushInterval: 5 * time.Second, VersionStep: 500, DelayFlushInterval: 10 * time.Second, DelayVersionStep: 200,
 		},
-		Clients: ClientConfig{RegisterProducer: true, ChannelExpiry: 120 * time.Second, SubscriptionExpiry: 600 * time.Second},
+		Clients: ClientConfig{RegisterProducer: true, ChannelExpiry: 120 * time.Second},
 		Lanes:   defaultLanes(runtime.GOMAXPROCS(0)),
 		Store:   store.DefaultConfig(),
 	}
@@ -57,8 +58,7 @@ func defaultLanes(cpus int) LaneConfig {
 		ReplyWorkers: 16 + 2*cpus, ReplyCapacity: 10_000,
 		QueryWorkers: 8 + cpus, QueryCapacity: 20_000,
 		AdminWorkers: 16, AdminCapacity: 10_000, AdminWait: 5 * time.Second,
-		BeatWorkers: min(32, cpus), BeatCapacity: 50_000, BeatWait: 31 * time.Second,
-		ClientWorkers: 32, ClientCapacity: 1_000_000,
+		BeatCapacity: 50_000, BeatWait: 31 * time.Second,
 		OffsetWorkers: 32, OffsetCapacity: 1_000_000,
 		BalanceWorkers: 32, BalanceCapacity: 100_000,
 	}

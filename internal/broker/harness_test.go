@@ -76,7 +76,7 @@ func startWith(t testing.TB, cfg Config) *running {
 	cfg.Identity.Port = int32(main.Addr().(*net.TCPAddr).Port)
 	r := &running{TB: t, cfg: cfg, addr: main.Addr().String(), fast: fast.Addr().String(), log: &logText{}}
 	var err error
-	r.Broker, err = New(cfg, Deps{Logger: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelInfo}))})
+	r.Broker, err = New(context.Background(), cfg, Deps{Logger: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelInfo}))})
 	if err != nil {
 		t.Fatal(err)
 	}

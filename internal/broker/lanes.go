@@ -17,11 +17,14 @@ type lanes struct {
 	reply  *router.Lane
 	query  *router.Lane // by key, by id
 	admin  *router.Lane
-	beat   *router.Lane // heartbeats
-	client *router.Lane // goodbyes, checks of a client's settings
+	beat   *router.Lane // first heartbeats of groups
 	offset *router.Lane // members and progress of groups
 	share  *router.Lane // division of queues, for which name servers may be asked
 }
+
+// beatWorkers is how many heartbeats may wait for the disk at once. They only wait, and share the syncs: with as few as
+// RocketMQ has threads for heartbeats (heartbeatThreadPoolNums) 20,000 new groups would take 10,000 syncs.
+const beatWorkers = 1024
 
 func newLanes(c *LaneConfig) *lanes {
 	lane := func(name string, workers, capacity int, wait time.Duration) *router.Lane {
@@ -36,8 +39,7 @@ func newLanes(c *LaneConfig) *lanes {
 		reply:  lane("reply", c.ReplyWorkers, c.ReplyCapacity, 0),
 		query:  lane("query", c.QueryWorkers, c.QueryCapacity, 0),
 		admin:  lane("admin", c.AdminWorkers, c.AdminCapacity, c.AdminWait),
-		beat:   lane("heartbeat", c.BeatWorkers, c.BeatCapacity, c.BeatWait),
-		client: lane("client", c.ClientWorkers, c.ClientCapacity, 0),
+		beat:   lane("heartbeat", beatWorkers, c.BeatCapacity, c.BeatWait),
 		offset: lane("offset", c.OffsetWorkers, c.OffsetCapacity, 0),
 		share:  lane("load balance", c.BalanceWorkers, c.BalanceCapacity, 0),
 	}
@@ -47,6 +49,6 @@ func newLanes(c *LaneConfig) *lanes {
 func (l *lanes) byProcessor() map[string]*router.Lane {
 	return map[string]*router.Lane{
 		"send": l.send, "pull": l.pull, "reply": l.reply, "query_message": l.query, "admin": l.admin,
-		"heartbeat": l.beat, "client_manager": l.client, "consumer_manager": l.offset,
+		"heartbeat": l.beat, "consumer_manager": l.offset,
 	}
 }

@@ -17,12 +17,13 @@ import (
 
 // metrics of the broker's core. Those with RocketMQ's names mean what they mean there; the others are Goddard's own.
 type metrics struct {
-	registry    prometheus.Registerer
-	requests    *prometheus.CounterVec // by request and response
-	sends       [store.UnknownError + 1]prometheus.Counter
-	pulledCount prometheus.Counter
-	pulledBytes prometheus.Counter
-	deadLetters prometheus.Counter
+	registry     prometheus.Registerer
+	requests     *prometheus.CounterVec // by request and response
+	sends        [store.UnknownError + 1]prometheus.Counter
+	pulledCount  prometheus.Counter
+	pulledBytes  prometheus.Counter
+	deadLetters  prometheus.Counter
+	filterFaults prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
@@ -41,6 +42,10 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		deadLetters: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "goddard_broker_dead_letters_total", Help: "Messages that went to a dead-letter topic.",
 		}),
+		filterFaults: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "goddard_broker_filter_failures_total",
+			Help: "Times that a message was not delivered because the group's SQL92 filter could not be evaluated on its properties.",
+		}),
 	}
 	sends := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "goddard_broker_sends_total", Help: "Appends of messages and batches by their outcome.",
@@ -48,7 +53,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	for s := range m.sends {
 		m.sends[s] = sends.WithLabelValues(store.Status(s).String())
 	}
-	return m, m.register(m.requests, m.pulledCount, m.pulledBytes, m.deadLetters, sends)
+	return m, m.register(m.requests, m.pulledCount, m.pulledBytes, m.deadLetters, m.filterFaults, sends)
 }
 
 func (m *metrics) register(all ...prometheus.Collector) error {

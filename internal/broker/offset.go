@@ -10,9 +10,11 @@ package broker
 // Not done: static topics.
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/goddard-mq/goddard/internal/broker/group"
+	"github.com/goddard-mq/goddard/internal/broker/offset"
 	"github.com/goddard-mq/goddard/internal/broker/topic"
 	"github.com/goddard-mq/goddard/internal/config"
 	"github.com/goddard-mq/goddard/internal/header"
@@ -23,6 +25,7 @@ import (
 // progress is the table of committed offsets.
 type progress interface {
 	CommitBytes(topic, group []byte, queue int32, offset int64)
+	CommitStray(topic, group []byte, queue, queues int32, offset int64) (kept bool)
 	QueryBytes(topic, group []byte, queue int32) (int64, bool)
 	PendingReset(topic, group []byte, queue int32) bool
 	Encode() []byte
@@ -33,7 +36,7 @@ type queueBounds interface {
 	QueueRange(topic string, queueID int32) (min, max int64)
 	OffsetByTime(topic string, queueID int32, ms int64, upper bool) int64
 	EarliestTime(topic string, queueID int32) int64
-	Hot(topic string, queueID int32, offset int64) bool
+	Young(topic string, queueID int32, offset int64) bool
 }
 
 // offsetTopics and offsetGroups tell whether there is such a topic or group. Asking creates neither.
@@ -56,8 +59,8 @@ type offsetHandler struct {
 	store   queueBounds
 }
 
-// query tells where a group goes on. A group that never committed starts at 0 where the queue's beginning is still in
-// memory: what was sent a moment before the first consumer came is not lost.
+// query tells where a group goes on. A group that never committed starts at 0 where the queue's beginning still counts
+// as in memory: what was sent a moment before the first consumer came is not lost.
 func (h *offsetHandler) query(x *remoting.Exchange) (*remoting.Command, error) {
 	var req protocol.QueryOffsetHeader
 	if err := req.Decode(x.Request.Fields); err != nil {
@@ -70,7 +73,7 @@ func (h *offsetHandler) query(x *remoting.Exchange) (*remoting.Command, error) {
 		return refusal(protocol.QueryNotFound, "Not found, do not set to zero, maybe this group boot first"), nil
 	}
 	name := string(req.Topic)
-	if first, _ := h.store.QueueRange(name, req.QueueID); first <= 0 && h.store.Hot(name, req.QueueID, 0) {
+	if first, _ := h.store.QueueRange(name, req.QueueID); first <= 0 && h.store.Young(name, req.QueueID, 0) {
 		return offsetAnswer(0), nil
 	}
 	return refusal(protocol.QueryNotFound, "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"), nil
@@ -88,10 +91,11 @@ func (h *offsetHandler) update(x *remoting.Exchange) (*remoting.Command, error) 
 	if err := req.Decode(x.Request.Fields); err != nil {
 		return nil, err
 	}
+	t := h.topics.GetBytes(req.Topic)
 	switch {
 	case h.groups.GetBytes(req.ConsumerGroup) == nil:
 		return refusal(protocol.SubscriptionGroupNotExist, "Group "+string(req.ConsumerGroup)+" not exist!"), nil
-	case h.topics.GetBytes(req.Topic) == nil:
+	case t == nil:
 		return refusal(protocol.TopicNotExist, "Topic "+string(req.Topic)+" not exist!"), nil
 	case !req.HasQueueID:
 		return refusal(protocol.InvalidParameter, "QueueId is null, topic is "+string(req.Topic)), nil
@@ -100,7 +104,13 @@ func (h *offsetHandler) update(x *remoting.Exchange) (*remoting.Command, error) 
 	case h.cfg.Load().Groups.ServerSideReset && h.offsets.PendingReset(req.Topic, req.ConsumerGroup, req.QueueID):
 		return resetPending, nil
 	}
-	h.offsets.CommitBytes(req.Topic, req.ConsumerGroup, req.QueueID, req.CommitOffset)
+	queues := t.Queues()
+	if req.QueueID >= 0 && req.QueueID < queues {
+		h.offsets.CommitBytes(req.Topic, req.ConsumerGroup, req.QueueID, req.CommitOffset)
+	} else if !h.offsets.CommitStray(req.Topic, req.ConsumerGroup, req.QueueID, queues, req.CommitOffset) {
+		return refusal(protocol.InvalidParameter, fmt.Sprintf("QueueId %d is not one of the %d queues of topic %s, and offsets of %d others are kept already",
+			req.QueueID, queues, req.Topic, offset.MaxStray)), nil
+	}
 	return okEmpty, nil
 }
 

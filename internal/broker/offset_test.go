@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/goddard-mq/goddard/internal/broker/offset"
 	"github.com/goddard-mq/goddard/internal/protocol"
 	"github.com/goddard-mq/goddard/internal/remoting"
 )
@@ -73,6 +74,30 @@ func TestCommits(t *testing.T) {
 	if a := r.commit(topic, g, 0, "x"); a.Code != protocol.SystemError {
 		t.Errorf("a commit of %q: %d", "x", a.Code)
 	}
+}
+
+// Queue ids that a topic does not have are kept as in RocketMQ, but not without end: one client must not fill the memory.
+func TestCommitsToQueuesThatAreNotThere(t *testing.T) {
+	r := start(t)
+	topic, g := r.topic(func(c *protocol.TopicConfig) { c.ReadQueueNums, c.WriteQueueNums = 4, 4 }), r.group()
+	for queue := range 4 {
+		r.commit(topic, g, queue, 1).is(protocol.Success, "")
+	}
+	stray := append([]int{-1, 1 << 30}, make([]int, offset.MaxStray-2)...)
+	for i := range stray[2:] {
+		stray[2+i] = 4 + i
+	}
+	for _, queue := range stray {
+		r.commit(topic, g, queue, 7).is(protocol.Success, "")
+		r.committed(topic, g, queue, nil).offset("7")
+	}
+	r.commit(topic, g, 1<<20, 7).is(protocol.InvalidParameter, "QueueId 1048576 is not one of the 4 queues of topic "+topic+", and offsets of 64 others are kept already")
+	r.committed(topic, g, 1<<20, nil).is(protocol.QueryNotFound, notFound)
+	for _, queue := range append(stray, 0, 1, 2, 3) { // what is known goes on
+		r.commit(topic, g, queue, 8).is(protocol.Success, "")
+		r.committed(topic, g, queue, nil).offset("8")
+	}
+	r.commit(topic, r.group(), 1<<20, 7).is(protocol.Success, "") // every group has its own
 }
 
 func TestCommitsSurviveARestart(t *testing.T) {

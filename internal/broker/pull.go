@@ -9,8 +9,7 @@ package broker
 // to the pull lane, so that the disk never holds up the other requests of a connection. A pull that finds nothing is held
 // in the lot and answered from there.
 //
-// Not done: SQL92 filters (refused as with enablePropertyFilter=false), broadcast offsets kept by the broker, cold-data
-// control, static topics, filter servers.
+// Not done: broadcast offsets kept by the broker, cold-data control, static topics, filter servers.
 
 import (
 	"errors"
@@ -21,6 +20,7 @@ import (
 	"github.com/goddard-mq/goddard/internal/broker/longpoll"
 	"github.com/goddard-mq/goddard/internal/broker/topic"
 	"github.com/goddard-mq/goddard/internal/config"
+	"github.com/goddard-mq/goddard/internal/filter"
 	"github.com/goddard-mq/goddard/internal/protocol"
 	"github.com/goddard-mq/goddard/internal/remoting"
 	"github.com/goddard-mq/goddard/internal/store"
@@ -57,6 +57,12 @@ type reader interface {
 	Hot(topic string, queueID int32, offset int64) bool
 }
 
+// compiler gives compiled SQL92 expressions.
+type compiler interface {
+	Compile(expression string) (*filter.Expr, error)
+	CompileBytes(expression []byte) (*filter.Expr, error)
+}
+
 // pullStats counts what was handed out, by group and topic.
 type pullStats interface {
 	Get(group, topic string, messages, bytes int)
@@ -64,16 +70,19 @@ type pullStats interface {
 
 // pullHandler serves pulls.
 type pullHandler struct {
-	cfg     *config.Live[Config]
-	topics  pullTopics
-	groups  pullGroups
-	members pullMembers
-	offsets pullOffsets
-	store   reader
-	lot     *longpoll.Lot
-	lane    remoting.Handler // serves again, on a lane, what has to read from the disk
-	metrics *metrics
-	stats   pullStats
+	cfg         *config.Live[Config]
+	topics      pullTopics
+	groups      pullGroups
+	members     pullMembers
+	offsets     pullOffsets
+	store       reader
+	lot         *longpoll.Lot
+	filters     registeredFilters
+	expressions compiler
+	faults      *filterFaults
+	lane        remoting.Handler // serves again, on a lane, what has to read from the disk
+	metrics     *metrics
+	stats       pullStats
 }
 
 // pulling is one pull while it is served; it is reused.
@@ -81,7 +90,7 @@ type pulling struct {
 	req    protocol.PullRequest // aliases the request
 	topic  *topic.Config
 	group  *group.Config
-	filter tagFilter
+	filter pullFilter
 	read   store.ReadRequest
 	result store.ReadResult
 	body   []byte
@@ -217,13 +226,13 @@ func (h *pullHandler) hold(p *pulling, cfg *Config, x *remoting.Exchange) error 
 		wish = cfg.Pull.ShortPolling
 	}
 	held := &heldPull{
-		handler: h, reply: x.ReplyTo(), group: p.group.GroupName, filter: p.filter, maxCount: p.read.MaxCount,
+		handler: h, reply: x.ReplyTo(), group: p.group.GroupName, filter: p.filter.silent(), maxCount: p.read.MaxCount,
 	}
 	held.Pull = longpoll.Pull{
 		Topic: p.topic.TopicName, QueueID: p.req.QueueID, Offset: p.req.QueueOffset,
 		Deadline: time.Now().Add(wish).UnixNano(), Quiet: !cfg.Pull.LongPolling, Owner: held,
 	}
-	if !held.filter.all {
+	if !held.filter.WantsAll() {
 		held.Pull.Filter = &held.filter
 	}
 	if err := h.lot.Park(&held.Pull); err != nil {
@@ -241,7 +250,7 @@ type heldPull struct {
 	handler  *pullHandler
 	reply    remoting.ReplyTo
 	group    string
-	filter   tagFilter
+	filter   pullFilter
 	maxCount int
 }
 
@@ -260,13 +269,14 @@ func (held *heldPull) Resume() {
 		return
 	}
 	p.filter = held.filter
+	p.filter.faults = h.faults
 	p.read = store.ReadRequest{Topic: held.Topic, QueueID: held.QueueID, Offset: held.Offset, MaxCount: held.maxCount}
 	p.req.QueueID = held.QueueID
 	group, topic := []byte(held.group), []byte(held.Topic)
 	if offset, reset := h.offsets.TakeReset(topic, group, held.QueueID); reset {
 		h.moveTo(p, offset)
 	} else {
-		if !p.filter.all {
+		if !p.filter.WantsAll() {
 			p.read.Filter = &p.filter
 		}
 		p.body, p.result = h.store.Read(p.body[:0], &p.read)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/goddard-mq/goddard/internal/broker/group"
+	"github.com/goddard-mq/goddard/internal/filter"
 	"github.com/goddard-mq/goddard/internal/protocol"
 	"github.com/goddard-mq/goddard/internal/remoting"
 	"github.com/goddard-mq/goddard/internal/store"
@@ -50,7 +51,7 @@ func (h *pullHandler) check(p *pulling, cfg *Config, x *remoting.Exchange) *pull
 			p.req.QueueID, p.req.Topic, p.topic.ReadQueueNums, x.Conn.RemoteAddr())
 	}
 	consumers := h.members.ConsumersBytes(p.req.Group)
-	if refusal := h.subscription(p, consumers); refusal != nil {
+	if refusal := h.subscription(p, cfg, consumers); refusal != nil {
 		return refusal
 	}
 	if cfg.Groups.RejectPull && !isMember(consumers, x.Conn) && !protocol.IsPredefinedGroup(p.group.GroupName) {
@@ -59,7 +60,7 @@ func (h *pullHandler) check(p *pulling, cfg *Config, x *remoting.Exchange) *pull
 	p.read = store.ReadRequest{
 		Topic: p.topic.TopicName, QueueID: p.req.QueueID, Offset: p.req.QueueOffset, MaxCount: int(p.req.MaxMessages),
 	}
-	if !p.filter.all {
+	if !p.filter.WantsAll() {
 		p.read.Filter = &p.filter
 	}
 	return nil
@@ -85,7 +86,13 @@ func (h *pullHandler) mayStillRead(p *pulling, held *heldPull, cfg *Config) *pul
 	if !protocol.CanRead(cfg.Identity.Perm) {
 		return forbidPull(protocol.ForbiddenBroker, "the broker[%s] pulling message is forbidden", cfg.Identity.IP)
 	}
-	return readable(p, held.group, held.Topic)
+	if refusal := readable(p, held.group, held.Topic); refusal != nil {
+		return refusal
+	}
+	if held.filter.NeedsProperties() && !cfg.Filter.Properties {
+		return refuseExpression(protocol.ExpressionSQL92)
+	}
+	return nil
 }
 
 // isMember tells whether the connection's client is in the group; of a push group's clients it need not be.
@@ -99,9 +106,9 @@ func groupOffline() *pullRefusal {
 }
 
 // subscription finds which messages are wanted: what the request says, or what the group's heartbeats said.
-func (h *pullHandler) subscription(p *pulling, consumers *group.Consumers) *pullRefusal {
+func (h *pullHandler) subscription(p *pulling, cfg *Config, consumers *group.Consumers) *pullRefusal {
 	if p.req.SysFlag&protocol.PullSubscription != 0 {
-		return p.ownSubscription()
+		return h.ownSubscription(p, cfg)
 	}
 	if consumers == nil {
 		return groupOffline()
@@ -118,58 +125,53 @@ func (h *pullHandler) subscription(p *pulling, consumers *group.Consumers) *pull
 	case sub.SubVersion < p.req.SubVersion:
 		return refusePull(protocol.SubscriptionNotLatest, "the consumer's subscription not latest")
 	}
-	return p.filter.set(sub)
+	if !protocol.IsTagExpression(sub.ExpressionType) {
+		return h.registeredFilter(p, cfg, sub)
+	}
+	p.filter = tagFilter(sub)
+	return nil
+}
+
+// registeredFilter takes the expression that the group's heartbeats brought.
+func (h *pullHandler) registeredFilter(p *pulling, cfg *Config, sub *protocol.SubscriptionData) *pullRefusal {
+	registered := h.filters.Get(p.topic.TopicName, p.group.GroupName)
+	switch {
+	case registered == nil:
+		return refusePull(protocol.FilterDataNotExist, "The broker's consumer filter data is not exist!Your expression may be wrong!")
+	case registered.Version < p.req.SubVersion:
+		return refusePull(protocol.FilterDataNotLatest, "the consumer's consumer filter data not latest")
+	case !cfg.Filter.Properties:
+		return refuseExpression(sub.ExpressionType)
+	}
+	p.filter = h.sqlFilter(p, cfg, registered.Compiled)
+	return nil
 }
 
 // ownSubscription takes the subscription from the request.
-func (p *pulling) ownSubscription() *pullRefusal {
-	if n := len(p.req.ExpressionType); n != 0 && string(p.req.ExpressionType) != protocol.ExpressionTag {
-		return refuseExpression(string(p.req.ExpressionType))
+func (h *pullHandler) ownSubscription(p *pulling, cfg *Config) *pullRefusal {
+	if kind := p.req.ExpressionType; len(kind) != 0 && string(kind) != protocol.ExpressionTag {
+		if !cfg.Filter.Properties || string(kind) != protocol.ExpressionSQL92 {
+			return refuseExpression(string(kind))
+		}
+		expr, err := h.expressions.CompileBytes(p.req.Subscription)
+		if err != nil {
+			return refusePull(protocol.SubscriptionParseFailed, "parse the consumer's subscription failed: %v", err)
+		}
+		p.filter = h.sqlFilter(p, cfg, expr)
+		return nil
 	}
 	if e := p.req.Subscription; len(e) == 0 || string(e) == protocol.SubscribeAll {
-		p.filter = tagFilter{all: true}
+		p.filter = pullFilter{Filter: filter.All()}
 		return nil
 	}
 	sub, err := protocol.ParseTagExpression(p.topic.TopicName, string(p.req.Subscription))
 	if err != nil {
 		return refusePull(protocol.SubscriptionParseFailed, "parse the consumer's subscription failed")
 	}
-	return p.filter.set(sub)
+	p.filter = tagFilter(sub)
+	return nil
 }
 
 func refuseExpression(kind string) *pullRefusal {
 	return refusePull(protocol.SystemError, "The broker does not support consumer to filter message by %s", kind)
 }
-
-// tagFilter wants messages by the hash of their tags; two tags of one hash are not told apart, clients do that.
-type tagFilter struct {
-	all   bool
-	codes []int32 // shared, never written to
-}
-
-var _ store.Filter = (*tagFilter)(nil)
-
-// set takes the filter of a subscription over.
-func (f *tagFilter) set(sub *protocol.SubscriptionData) *pullRefusal {
-	if !protocol.IsTagExpression(sub.ExpressionType) {
-		return refuseExpression(sub.ExpressionType)
-	}
-	*f = tagFilter{all: sub.SubString == protocol.SubscribeAll || sub.ClassFilterMode, codes: sub.CodeSet}
-	return nil
-}
-
-// MatchTags tells whether a code is among the wanted (store.Filter).
-func (f *tagFilter) MatchTags(code int64) bool {
-	for _, c := range f.codes {
-		if c == int32(code) {
-			return true
-		}
-	}
-	return false
-}
-
-// MatchProperties is never asked (store.Filter).
-func (f *tagFilter) MatchProperties([]byte) bool { return true }
-
-// NeedsProperties tells that tags are enough (store.Filter).
-func (f *tagFilter) NeedsProperties() bool { return false }

@@ -26,6 +26,9 @@ type (
 	queueMembers interface {
 		Consumers(group string) *group.Consumers
 	}
+	queueFilters interface {
+		Describe(topic, group string) string
+	}
 	queueStore interface {
 		QueueRange(topic string, queueID int32) (min, max int64)
 		Entries(topic string, queueID int32, from int64, count int) []store.QueueEntry
@@ -39,13 +42,15 @@ type (
 type queueHandler struct {
 	topics  queueTopics
 	members queueMembers
+	filters queueFilters
 	store   queueStore
 }
 
 // maxEntries bounds the entries in one answer.
 const maxEntries = 10_000
 
-// entries shows entries of a queue. Eval tells whether the group's members want the message, as far as its tags tell.
+// entries shows entries of a queue. Eval tells whether the group's members want the message, as far as its tags tell:
+// where they say by an expression what they want, it may be every one.
 func (h *queueHandler) entries(x *remoting.Exchange) (*remoting.Command, error) {
 	var req protocol.QueryConsumeQueueHeader
 	if err := header.Decode(x.Request.Fields, &req); err != nil {
@@ -61,15 +66,16 @@ func (h *queueHandler) entries(x *remoting.Exchange) (*remoting.Command, error) 
 		text := fmt.Sprintf("%s@%s is not online!", req.ConsumerGroup, req.Topic)
 		if c := h.members.Consumers(req.ConsumerGroup); c != nil && c.Subscriptions[req.Topic] != nil {
 			body.SubscriptionData = c.Subscriptions[req.Topic]
-			text = "null" // there is no SQL filter
+			text = h.filters.Describe(req.Topic, req.ConsumerGroup)
 		}
 		body.FilterData = &text
 	}
+	s := body.SubscriptionData
 	body.QueueData = []protocol.ConsumeQueueEntry{}
 	for _, e := range h.store.Entries(req.Topic, req.QueueID, req.Index, int(min(req.Count, maxEntries))) {
 		body.QueueData = append(body.QueueData, protocol.ConsumeQueueEntry{
 			PhysicOffset: e.PhysicalOffset, PhysicSize: e.Size, TagsCode: e.TagsCode,
-			Eval: body.SubscriptionData != nil && body.SubscriptionData.MatchesCode(e.TagsCode),
+			Eval: s != nil && (!protocol.IsTagExpression(s.ExpressionType) || s.MatchesCode(e.TagsCode)),
 		})
 	}
 	return jsonAnswer(body), nil

@@ -45,11 +45,12 @@ func (b *Broker) newHandlers() *handlers {
 		reply: &replyHandler{sendHandler: send, producers: b.members},
 		pull: &pullHandler{
 			cfg: b.cfg, topics: b.topics, groups: b.groups, members: b.members, offsets: b.offsets, store: b.store, lot: b.lot,
-			metrics: b.metrics, stats: b.stats,
+			metrics: b.metrics, stats: b.stats, filters: b.filters, expressions: b.expressions,
+			faults: &filterFaults{log: b.log, count: b.metrics.filterFaults},
 		},
 		query:   &queryHandler{cfg: b.cfg, store: b.store},
 		delayed: &delayHandler{progress: b.delay},
-		beat:    &heartbeatHandler{cfg: b.cfg, topics: b.topics, groups: b.groups, members: b.members},
+		beat:    &heartbeatHandler{cfg: b.cfg, topics: b.topics, groups: b.groups, members: b.members, filters: b.filters, expressions: b.expressions},
 		members: &membersHandler{cfg: b.cfg, members: b.members, offsets: b.offsets},
 		locks:   &lockHandler{locks: b.locks},
 		offsets: &offsetHandler{cfg: b.cfg, topics: b.topics, groups: b.groups, offsets: b.offsets, store: b.store},
@@ -57,7 +58,7 @@ func (b *Broker) newHandlers() *handlers {
 		topics:  &topicHandler{cfg: b.cfg, topics: b.topics, offsets: b.offsets, store: b.store, stats: b.stats},
 		groups:  &groupHandler{cfg: b.cfg, groups: b.groups, offsets: b.offsets, stats: b.stats},
 		calls:   &callHandler{cfg: b.cfg, members: b.members, topics: b.topics, groups: b.groups, store: b.store},
-		queues:  &queueHandler{topics: b.topics, members: b.members, store: b.store},
+		queues:  &queueHandler{topics: b.topics, members: b.members, filters: b.filters, store: b.store},
 		stats: &statsHandler{
 			cfg: b.cfg, topics: b.topics, groups: b.groups, members: b.members, offsets: b.offsets, store: b.store, stats: b.stats,
 		},
@@ -103,8 +104,9 @@ func (b *Broker) routes() (main, fast []router.Route) {
 		{Code: protocol.SendBatchMessage, Name: "send batch", Handle: h.send.serveOnLane, Lane: l.send},
 		{Code: protocol.PullMessage, Name: "pull", Handle: h.pull.serveOnLane, Lane: l.pull},
 		{Code: protocol.LitePullMessage, Name: "lite pull", Handle: h.pull.serveOnLane, Lane: l.pull},
+		{Code: protocol.HeartBeat, Name: "heartbeat", Handle: h.beat.serveOnLane, Lane: l.beat},
 	})
-	h.send.lane, h.pull.lane = b.slow, b.slow
+	h.send.lane, h.pull.lane, h.beat.lane = b.slow, b.slow, b.slow
 
 	both := []router.Route{
 		{Code: protocol.SendMessage, Name: "send", Handle: h.send.serveInline},
@@ -116,7 +118,7 @@ func (b *Broker) routes() (main, fast []router.Route) {
 		{Code: protocol.QueryMessage, Name: "query", Handle: h.query.query, Lane: l.query},
 		{Code: protocol.ViewMessageByID, Name: "view", Handle: h.query.view, Lane: l.query},
 
-		{Code: protocol.HeartBeat, Name: "heartbeat", Handle: h.beat.beat},
+		{Code: protocol.HeartBeat, Name: "heartbeat", Handle: h.beat.serveInline},
 		{Code: protocol.UnregisterClient, Name: "unregister client", Handle: h.beat.leave},
 		{Code: protocol.CheckClientConfig, Name: "check client", Handle: h.beat.checkConfig},
 		{Code: protocol.GetConsumerListByGroup, Name: "consumer list", Handle: h.members.list},

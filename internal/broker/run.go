@@ -30,7 +30,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(b.background, cancel)()
 
-	parts := []func(context.Context) error{b.lot.Run, b.members.Run, b.offsets.Run, b.stats.Run}
+	parts := []func(context.Context) error{b.lot.Run, b.members.Run, b.offsets.Run, b.filters.Run, b.stats.Run}
 	if b.cfg.Load().Identity.ID == protocol.MasterID {
 		parts = append(parts, func(ctx context.Context) error { return b.delay.Run(ctx, b.store) })
 	}
@@ -99,6 +99,9 @@ func (b *Broker) close() error {
 	}
 	if b.offsets != nil {
 		shut("consumer offsets", b.offsets.Flush())
+	}
+	if b.filters != nil {
+		shut("filters of groups", b.filters.Flush())
 	}
 	if b.groups != nil {
 		shut("consumer groups", b.groups.Close())

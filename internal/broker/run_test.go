@@ -5,11 +5,18 @@ package broker
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/goddard-mq/goddard/internal/faultfs"
 	"github.com/goddard-mq/goddard/internal/protocol"
 	"github.com/goddard-mq/goddard/internal/remoting"
 )
@@ -18,7 +25,7 @@ func newStopped(t *testing.T) (*Broker, Config) {
 	t.Helper()
 	cfg := DefaultConfig()
 	cfg.Identity.Bind, cfg.Identity.Port, cfg.Store.Root = "127.0.0.1", 12345, t.TempDir()
-	b, err := New(cfg, Deps{})
+	b, err := New(context.Background(), cfg, Deps{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,6 +48,7 @@ func TestShutdownWithoutRun(t *testing.T) {
 	}
 }
 
+// What another broker has in hand is left alone, however it looks: it may be in the middle of a write.
 func TestFolderInUse(t *testing.T) {
 	b, cfg := newStopped(t)
 	defer func() {
@@ -48,9 +56,72 @@ func TestFolderInUse(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if _, err := New(cfg, Deps{}); err == nil || !strings.Contains(err.Error(), cfg.Store.Root) {
+	config := filepath.Join(cfg.Store.Root, "config")
+	for _, name := range []string{"delayOffset.json", "topics.json", "consumerOffset.json", "subscriptionGroup.json"} {
+		for suffix, content := range map[string]string{"": "{", ".bak": "{}"} {
+			if err := os.WriteFile(filepath.Join(config, name+suffix), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	before := contents(t, config)
+	if _, err := New(context.Background(), cfg, Deps{}); err == nil || !strings.Contains(err.Error(), cfg.Store.Root) {
 		t.Errorf("second broker in one folder: %v, want an error that names the folder", err)
 	}
+	if d := cmp.Diff(before, contents(t, config)); d != "" {
+		t.Error(d)
+	}
+}
+
+// A folder that somebody else holds is not furnished: were its folders made here, nobody would make them durable.
+func TestFolderInUseAndEmpty(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Identity.Bind, cfg.Identity.Port, cfg.Store.Root = "127.0.0.1", 12345, t.TempDir()
+	lock, err := faultfs.OS.Lock(filepath.Join(cfg.Store.Root, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if _, err := New(context.Background(), cfg, Deps{}); err == nil {
+		t.Error("no error")
+	}
+	if _, err := os.Stat(filepath.Join(cfg.Store.Root, "config")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder of settings was made before the lock was held: %v", err)
+	}
+}
+
+// contents gives the files of a folder.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = string(b)
+	}
+	return files
+}
+
+// A stop that comes while the log is read after a crash is heard, and the folder is free afterwards.
+func TestNewGivesUp(t *testing.T) {
+	r := start(t)
+	r.fill(r.topic(), 10, "")
+	r.stop()
+	if err := os.WriteFile(filepath.Join(r.cfg.Store.Root, "abort"), nil, 0o600); err != nil { // as a crash leaves it
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := New(ctx, r.cfg, Deps{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	startWith(t, r.cfg)
 }
 
 // A port that fails ends the serving of the other too.

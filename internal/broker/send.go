@@ -35,6 +35,8 @@ type topicTable interface {
 	AutoCreate(s topic.FirstSend) (*topic.Config, error)
 	EnsureRetry(group string, queues int32, order bool, sysFlag int32) *topic.Config
 	EnsureDLQ(group string) (*topic.Config, error)
+	Kept(c *topic.Config) bool
+	Await(c *topic.Config) error
 }
 
 // groupTable is what sending needs of the groups' settings.
@@ -116,9 +118,13 @@ func (h *sendHandler) serve(x *remoting.Exchange, inline bool) (*remoting.Comman
 	return nil, nil
 }
 
-// mustNotRunInline tells whether the request may have to create a topic, which waits for the disk.
+// mustNotRunInline tells whether the request may have to create a topic, or to wait until one that is new is on disk.
 func (h *sendHandler) mustNotRunInline(req *protocol.SendRequest) bool {
-	return hasPrefix(req.Topic, protocol.RetryPrefix) || h.topics.GetBytes(req.Topic) == nil
+	if hasPrefix(req.Topic, protocol.RetryPrefix) {
+		return true
+	}
+	t := h.topics.GetBytes(req.Topic)
+	return t == nil || !h.topics.Kept(t)
 }
 
 func hasPrefix(b []byte, prefix string) bool {
@@ -209,6 +215,9 @@ func (h *sendHandler) check(s *sending, x *remoting.Exchange) (*topic.Config, er
 		if t, err = h.create(req, x.Conn.RemoteAddr()); err != nil {
 			return nil, err
 		}
+	}
+	if err := h.topics.Await(t); err != nil {
+		return nil, err
 	}
 	if req.QueueID >= t.Queues() {
 		return nil, illegalQueue(req.QueueID, t, x.Conn.RemoteAddr())

@@ -6,7 +6,8 @@ package broker
 // The broker's settings: GET_BROKER_CONFIG (26), UPDATE_BROKER_CONFIG (25).
 //
 // As in RocketMQ an update is taken setting by setting: unknown keys and values that do not fit are left out and the answer
-// is a success. Unlike there the answer's remark names values that were refused and settings that need a restart.
+// is a success. Unlike there the answer's remark names values that were refused and settings that need a restart: those
+// are kept and shown, and the running broker goes on with what it was started with.
 
 import (
 	"fmt"
@@ -50,7 +51,7 @@ func (h *settingsHandler) get(*remoting.Exchange) (*remoting.Command, error) {
 	return &remoting.Command{
 		Code:   protocol.Success,
 		Header: header.Of(protocol.BrokerConfigAnswer{Version: string(javajson.Marshal(version, javajson.Bare))}),
-		Body:   []byte(config.FormatProperties(config.List(h.cfg.Load()))),
+		Body:   []byte(config.FormatProperties(config.List(h.cfg.Configured()))),
 	}, nil
 }
 
@@ -78,7 +79,7 @@ func (h *settingsHandler) update(x *remoting.Exchange) (*remoting.Command, error
 	}
 	if h.keep != nil {
 		if err := h.keep(u.changed); err != nil {
-			return nil, fmt.Errorf("the new settings are in force but will be forgotten: %w", err)
+			return nil, fmt.Errorf("the new settings will be forgotten with this process: %w", err)
 		}
 	}
 	return &remoting.Command{Code: protocol.Success, Remark: u.remark()}, nil
@@ -87,7 +88,7 @@ func (h *settingsHandler) update(x *remoting.Exchange) (*remoting.Command, error
 // settingsUpdate is what became of an update.
 type settingsUpdate struct {
 	changed []config.KV
-	restart []string // changed, but read at start only
+	restart []string // changed, and in force after a restart only
 	refused []string // faults
 }
 
@@ -121,7 +122,7 @@ func (h *settingsHandler) setLocked(properties []config.Property, addr string) (
 		case !known:
 			h.log.Warn("unknown setting left out", "key", p.Key, "addr", addr)
 		case changed:
-			restart := readAtStart(h.cfg.Load(), p.Key)
+			restart := h.cfg.Pending(p.Key)
 			h.log.Info("setting changed", "key", p.Key, "value", p.Value, "addr", addr, "restart", restart)
 			u.changed = append(u.changed, config.KV{Key: p.Key, Value: strings.TrimSpace(p.Value)})
 			if restart {
@@ -130,8 +131,4 @@ func (h *settingsHandler) setLocked(properties []config.Property, addr string) (
 		}
 	}
 	return u
-}
-
-func readAtStart(c *Config, key string) bool {
-	return slices.ContainsFunc(config.Fields(c), func(f config.Field) bool { return f.Key == key && f.Restart })
 }

@@ -4,10 +4,16 @@
 package broker
 
 import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/goddard-mq/goddard/internal/config"
 	"github.com/goddard-mq/goddard/internal/javajson"
@@ -75,6 +81,68 @@ func TestRefusedSettings(t *testing.T) {
 	if all["traceOn"] != "false" || all["maxMessageSize"] == "abc" || strings.Contains(all["messageDelayLevel"], "soon") {
 		t.Fatalf("settings %v", all)
 	}
+}
+
+// Settings that are read at start only are taken for the next start; the running broker goes on as it is, to its very
+// end: a changed folder must not leave the file abort behind in the old one, nor a changed port be registered.
+func TestSettingsForTheNextStart(t *testing.T) {
+	kept := filepath.Join(t.TempDir(), "broker.properties")
+	r := start(t, func(c *Config) { c.Identity.Kept = kept })
+	topic, elsewhere := r.topic(), filepath.Join(t.TempDir(), "elsewhere")
+	before := *r.Broker.cfg.Load()
+	update := strings.Join([]string{
+		"listenPort=12345", "brokerIP1=192.0.2.1", "brokerName=other", "brokerClusterName=others", "storePathRootDir=" + elsewhere,
+		"storePathCommitLog=" + elsewhere + "/log", "flushDiskType=SYNC_FLUSH", "mappedFileSizeCommitLog=4096", "brokerId=1", "traceOn=false", "",
+	}, "\n")
+	a := r.success(protocol.UpdateBrokerConfig, nil, text(update)...)
+	want := "takes effect after a restart: listenPort, brokerIP1, brokerName, brokerClusterName, storePathRootDir, storePathCommitLog, " +
+		"flushDiskType, mappedFileSizeCommitLog, brokerId"
+	if a.Remark != want {
+		t.Errorf("remark %q, want %q", a.Remark, want)
+	}
+	after := *r.Broker.cfg.Load()
+	if after.Identity.TraceOn {
+		t.Error("what may change at once did not")
+	}
+	after.Identity.TraceOn = true
+	if d := cmp.Diff(before, after); d != "" {
+		t.Errorf("the running broker has other settings:\n%s", d)
+	}
+	shown, _ := r.settings()
+	b, err := os.ReadFile(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keptNow := map[string]string{}
+	properties, err := config.ParseProperties(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range properties {
+		keptNow[p.Key] = p.Value
+	}
+	for line := range strings.Lines(update) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		if shown[key] != value || keptNow[key] != value {
+			t.Errorf("%s: shown as %q, kept as %q, want %q", key, shown[key], keptNow[key], value)
+		}
+	}
+	if got := r.send(topic, "m", nil); !strings.HasPrefix(got.ext("msgId"), offsetIDHost(r)) {
+		t.Errorf("message id %s does not lead to the broker", got.ext("msgId"))
+	}
+	r.stop()
+	if _, err := os.Stat(filepath.Join(r.cfg.Store.Root, "abort")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the clean stop left the file abort: %v", err)
+	}
+	if _, err := os.Stat(elsewhere); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the broker touched the other folder: %v", err)
+	}
+}
+
+// offsetIDHost is how ids of messages begin that the broker stored: its address.
+func offsetIDHost(r *running) string {
+	host := r.Broker.sender.storeHost
+	return strings.ToUpper(hex.EncodeToString(host.Addr().AsSlice()) + fmt.Sprintf("%08x", host.Port()))
 }
 
 func TestChangedSettingsReachTheStore(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -24,7 +23,7 @@ const keptHeader = "# Settings that were changed by requests while the server ra
 // RocketMQ rewrites its whole configuration file instead, so that comments are lost and every default of that day is
 // carved in stone.
 func Keep(path string, changes []KV) error {
-	layer, err := Kept(path)
+	layer, err := kept(path, statefile.Load) // the next write would put a damaged file over the good generation before
 	if err != nil {
 		return err
 	}
@@ -40,7 +39,7 @@ func Keep(path string, changes []KV) error {
 		all = append(all, KV{key, value})
 	}
 	slices.SortFunc(all, func(a, b KV) int { return cmp.Compare(a.Key, b.Key) })
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := statefile.MakeDir(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("keep settings: %w", err)
 	}
 	if err := statefile.Write(path, []byte(keptHeader+FormatProperties(all))); err != nil {
@@ -49,11 +48,14 @@ func Keep(path string, changes []KV) error {
 	return nil
 }
 
-// Kept reads what Keep wrote. No file is no settings.
-func Kept(path string) (Layer, error) {
+// Kept reads what Keep wrote. No file is no settings. It changes nothing on disk: the process that owns the file may be
+// another.
+func Kept(path string) (Layer, error) { return kept(path, statefile.Look) }
+
+func kept(path string, read func(path string, decode func([]byte) error) (from string, err error)) (Layer, error) {
 	layer := Layer{Source: FromRequest}
 	var properties []Property
-	from, err := statefile.Load(path, func(text []byte) (err error) {
+	from, err := read(path, func(text []byte) (err error) {
 		properties, err = ParseProperties(text)
 		return err
 	})

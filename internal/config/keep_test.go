@@ -52,6 +52,19 @@ func TestKeptFallsBack(t *testing.T) {
 	if err != nil || len(layer.Settings) != 1 || layer.Settings[0].Value != "1" || !strings.Contains(layer.Settings[0].Where, ".bak") {
 		t.Errorf("got %+v, %v", layer, err)
 	}
+	if b, err := os.ReadFile(path); err != nil || len(b) != 40 {
+		t.Errorf("reading moved the file, which may be another process's: %v", err)
+	}
+	// The good generation outlives the next change.
+	if err := Keep(path, []KV{{"brokerName", "b"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if layer, err := Kept(path); err != nil || len(layer.Settings) != 1 || layer.Settings[0].Value != "1" {
+		t.Errorf("generation before: %+v, %v", layer, err)
+	}
 }
 
 func TestKeepWhereNobodyMayWrite(t *testing.T) {

@@ -40,6 +40,41 @@ func TestLiveSet(t *testing.T) {
 	}
 }
 
+// What is read at start only must not change under those who have read it: a broker whose listenPort follows a request
+// registers an address at which nobody listens.
+func TestLiveSetOfWhatIsReadAtStart(t *testing.T) {
+	type room struct {
+		Port   int32  `rmq:"listenPort,min=0,max=65535,restart"`
+		Root   string `rmq:"storePathRootDir,restart"`
+		Queues int32  `rmq:"defaultTopicQueueNums"`
+	}
+	l := NewLive(room{Port: 10911, Root: "store", Queues: 8})
+	for _, step := range []struct {
+		key, value          string
+		changed, fault      bool
+		running, configured room
+		pending             bool
+	}{
+		{"listenPort", "12345", true, false, room{10911, "store", 8}, room{12345, "store", 8}, true},
+		{"listenPort", " 12345", false, false, room{10911, "store", 8}, room{12345, "store", 8}, true},
+		{"listenPort", "70000", false, true, room{10911, "store", 8}, room{12345, "store", 8}, true},
+		{"defaultTopicQueueNums", "4", true, false, room{10911, "store", 4}, room{12345, "store", 4}, false},
+		{"storePathRootDir", "elsewhere", true, false, room{10911, "store", 4}, room{12345, "elsewhere", 4}, true},
+		{"listenPort", "10911", true, false, room{10911, "store", 4}, room{10911, "elsewhere", 4}, false},
+	} {
+		known, changed, err := l.Set(step.key, step.value)
+		if !known || changed != step.changed || (err != nil) != step.fault {
+			t.Errorf("%s=%s: %v, %v, %v", step.key, step.value, known, changed, err)
+		}
+		if *l.Load() != step.running || *l.Configured() != step.configured || l.Pending(step.key) != step.pending {
+			t.Errorf("%s=%s: runs with %+v, configured are %+v, pending %v", step.key, step.value, *l.Load(), *l.Configured(), l.Pending(step.key))
+		}
+	}
+	if l.Pending("brokerTitle") {
+		t.Error("an unknown key waits for a restart")
+	}
+}
+
 func TestLiveUpdateIsAllOrNothing(t *testing.T) {
 	l := NewLive(defaultTestBroker())
 	stop := errors.New("stop")

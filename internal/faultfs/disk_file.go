@@ -320,6 +320,19 @@ func (f *diskFile) Size() (int64, error) {
 	return f.node.now.size, nil
 }
 
+func (f *diskFile) DataEnd() (int64, error) {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	if err := f.usable(); err != nil {
+		return 0, err
+	}
+	end := int64(0)
+	for f.node.now.pages[end/pageSize] != nil {
+		end += pageSize
+	}
+	return min(end, f.node.now.size), nil
+}
+
 func (f *diskFile) Close() error {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()

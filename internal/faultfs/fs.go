@@ -39,6 +39,9 @@ type File interface {
 	io.WriterAt
 	io.Closer
 	Size() (int64, error)
+	// DataEnd is where the first hole begins: [0, DataEnd) was written, for the most part. Where the file system knows
+	// no holes it is the size.
+	DataEnd() (int64, error)
 	Truncate(size int64) error
 	// Allocate reserves blocks for [off, off+n) without changing what is read, so that writing there cannot meet a
 	// full disk. Where the file system has no such call it does nothing.

@@ -18,14 +18,6 @@ var ErrLocked = errors.New("locked by another process")
 
 type osFS struct{}
 
-func (osFS) Open(name string, flag int) (File, error) {
-	f, err := os.OpenFile(name, flag, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	return &osFile{f}, nil
-}
-
 func (osFS) MkdirAll(dir string) error                 { return os.MkdirAll(dir, 0o755) }
 func (osFS) ReadDir(dir string) ([]fs.DirEntry, error) { return os.ReadDir(dir) }
 func (osFS) Stat(name string) (fs.FileInfo, error)     { return os.Stat(name) }
@@ -42,25 +34,8 @@ func (osFS) SyncDir(dir string) error {
 	return d.Sync()
 }
 
-type osFile struct{ *os.File }
-
-func (f *osFile) Size() (int64, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
-}
-
-func (f *osFile) failed(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &fs.PathError{Op: op, Path: f.Name(), Err: err}
-}
-
-// writeZeros is Zero for file systems that cannot punch holes.
-func (f *osFile) writeZeros(off, n int64) error {
+// zeroByWriting is Zero for file systems that cannot punch holes.
+func zeroByWriting(f File, off, n int64) error {
 	zeros := make([]byte, min(n, 1<<20))
 	for n > 0 {
 		part := zeros[:min(n, int64(len(zeros)))]

@@ -13,12 +13,93 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// osFile is a descriptor, without what os.File does for sockets and pipes. Callers do not use it after Close.
+type osFile struct {
+	fd   int
+	name string
+}
+
+func (osFS) Open(name string, flag int) (File, error) {
+	fd := -1
+	err := again(func() (err error) {
+		fd, err = unix.Open(name, flag|unix.O_CLOEXEC, 0o644)
+		return err
+	})
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return &osFile{fd, name}, nil
+}
+
+func (f *osFile) failed(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fs.PathError{Op: op, Path: f.name, Err: err}
+}
+
+func (f *osFile) ReadAt(p []byte, off int64) (n int, err error) {
+	for n < len(p) {
+		got, err := unix.Pread(f.fd, p[n:], off+int64(n))
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return n, f.failed("read", err)
+		case got == 0:
+			return n, io.EOF
+		}
+		n += got
+	}
+	return n, nil
+}
+
+func (f *osFile) WriteAt(p []byte, off int64) (n int, err error) {
+	for n < len(p) {
+		put, err := unix.Pwrite(f.fd, p[n:], off+int64(n))
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return n, f.failed("write", err)
+		case put == 0:
+			return n, f.failed("write", io.ErrUnexpectedEOF)
+		}
+		n += put
+	}
+	return n, nil
+}
+
+func (f *osFile) Close() error { return f.failed("close", unix.Close(f.fd)) }
+
+func (f *osFile) Size() (int64, error) {
+	var st unix.Stat_t
+	err := again(func() error { return unix.Fstat(f.fd, &st) })
+	return st.Size, f.failed("stat", err)
+}
+
+func (f *osFile) DataEnd() (int64, error) {
+	end, err := unix.Seek(f.fd, 0, unix.SEEK_HOLE)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENXIO) {
+		return f.Size()
+	}
+	return end, f.failed("seek", err)
+}
+
+func (f *osFile) Truncate(size int64) error {
+	return f.failed("truncate", again(func() error { return unix.Ftruncate(f.fd, size) }))
+}
+
+func (f *osFile) Sync() error {
+	return f.failed("fsync", again(func() error { return unix.Fsync(f.fd) }))
+}
+
 func (f *osFile) Datasync() error {
-	return f.failed("fdatasync", again(func() error { return unix.Fdatasync(int(f.Fd())) }))
+	return f.failed("fdatasync", again(func() error { return unix.Fdatasync(f.fd) }))
 }
 
 func (f *osFile) Allocate(off, n int64) error {
-	err := again(func() error { return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, off, n) })
+	err := again(func() error { return unix.Fallocate(f.fd, unix.FALLOC_FL_KEEP_SIZE, off, n) })
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
 		return nil
 	}
@@ -30,10 +111,10 @@ func (f *osFile) Zero(off, n int64) error {
 		return nil
 	}
 	err := again(func() error {
-		return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, n)
+		return unix.Fallocate(f.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, n)
 	})
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
-		return f.writeZeros(off, n)
+		return zeroByWriting(f, off, n)
 	}
 	return f.failed("punch hole", err)
 }

@@ -17,6 +17,25 @@ import (
 
 // Outside Linux the store works, for development: without reservation of blocks, and syncing more than it must.
 
+type osFile struct{ *os.File }
+
+func (osFS) Open(name string, flag int) (File, error) {
+	f, err := os.OpenFile(name, flag, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return &osFile{f}, nil
+}
+
+func (f *osFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func (f *osFile) DataEnd() (int64, error)     { return f.Size() }
 func (f *osFile) Datasync() error             { return f.Sync() }
 func (f *osFile) Allocate(off, n int64) error { return nil }
 
@@ -24,7 +43,7 @@ func (f *osFile) Zero(off, n int64) error {
 	if n <= 0 {
 		return nil
 	}
-	return f.writeZeros(off, n)
+	return zeroByWriting(f, off, n)
 }
 
 func (osFS) SyncAll(string) error {

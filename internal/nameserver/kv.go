@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -20,7 +19,8 @@ import (
 
 // kvConfig is the key-value settings: namespace, key, value. They are all that a
 // name server keeps on disk. The file is RocketMQ's kvConfig.json:
-// {"configTable":{namespace:{key:value}}}.
+// {"configTable":{namespace:{key:value}}}. A table that is not there is a damaged
+// file: every server writes it, and an empty file must not pass for "no settings".
 type kvConfig struct {
 	path string     // "": in memory only
 	mu   sync.Mutex // one writer at a time, through the disk; readers do not take it
@@ -45,7 +45,13 @@ func openKV(path string, log *slog.Logger) (*kvConfig, error) {
 	var f kvFile
 	from, err := statefile.Load(path, func(b []byte) error {
 		f = kvFile{}
-		return javajson.Unmarshal(b, &f)
+		if err := javajson.Unmarshal(b, &f); err != nil {
+			return err
+		}
+		if f.ConfigTable == nil {
+			return errors.New("it has no configTable")
+		}
+		return nil
 	})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -54,9 +60,6 @@ func openKV(path string, log *slog.Logger) (*kvConfig, error) {
 		return nil, fmt.Errorf("read key-value settings: %w", err)
 	case from != path:
 		log.Warn("key-value settings are damaged or missing, the generation before is used", "file", path, "used", from)
-	}
-	if f.ConfigTable == nil {
-		f.ConfigTable = kvTables{}
 	}
 	k.now.Store(&f.ConfigTable)
 	return k, nil
@@ -110,7 +113,7 @@ func (k *kvConfig) change(edit func(t kvTables)) error {
 	next := maps.Clone(*k.now.Load())
 	edit(next)
 	if k.path != "" {
-		if err := os.MkdirAll(filepath.Dir(k.path), 0o755); err != nil {
+		if err := statefile.MakeDir(filepath.Dir(k.path)); err != nil {
 			return fmt.Errorf("keep key-value settings: %w", err)
 		}
 		if err := statefile.Write(k.path, javajson.Marshal(&kvFile{next}, javajson.Bare)); err != nil {

@@ -102,7 +102,12 @@ func TestKVFile(t *testing.T) {
 		{"no file", func(string) {}, "-", false},
 		{"a file", func(path string) { write(path, written) }, "v", false},
 		{"RocketMQ's file of other settings", func(path string) { write(path, `{"configTable":{"X":{"y":"z"}}}`) }, "-", false},
-		{"an empty table", func(path string) { write(path, `{}`) }, "-", false},
+		{"an empty table", func(path string) { write(path, `{"configTable":{}}`) }, "-", false},
+		{"no table", func(path string) { write(path, `{}`) }, "", true},
+		{"no table, the generation before is whole", func(path string) {
+			write(path, `{}`)
+			write(path+".bak", written)
+		}, "v", false},
 		{"a damaged file, the generation before is whole", func(path string) {
 			write(path, `{"configTable":{"N":{"k":`)
 			write(path+".bak", written)

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -331,6 +333,28 @@ func TestSilentBrokerExpiresAndLosesItsConnection(t *testing.T) {
 	}
 	if talking.conn.Closed() {
 		t.Error("the connection of the other broker is closed")
+	}
+}
+
+// A name server that was told to listen elsewhere goes on where it is until it is started anew.
+func TestSettingsForTheNextStart(t *testing.T) {
+	kept := filepath.Join(t.TempDir(), "namesrv.properties")
+	s := start(t, func(c *Config) { c.Files.Settings = kept })
+	p := s.dial()
+	before := *s.Config().Load()
+	answer := p.call(protocol.UpdateNameServerConfig, []byte("listenPort=12345\norderMessageEnable=true\n"))
+	if answer.Code != 0 || answer.Remark != "takes effect after a restart: listenPort" {
+		t.Errorf("%d %q", answer.Code, answer.Remark)
+	}
+	if now := s.Config().Load(); now.Listen != before.Listen || !now.Routes.OrderConf {
+		t.Errorf("runs with %+v, %+v", now.Listen, now.Routes)
+	}
+	all := string(p.must(protocol.GetNameServerConfig, nil).Body)
+	b, err := os.ReadFile(kept)
+	for what, text := range map[string]string{"shown": all, "kept": string(b)} {
+		if !strings.Contains(text, "listenPort=12345\n") || !strings.Contains(text, "orderMessageEnable=true\n") {
+			t.Errorf("%s: %s (%v)", what, text, err)
+		}
 	}
 }
 

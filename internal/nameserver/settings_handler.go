@@ -6,6 +6,7 @@ package nameserver
 import (
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/goddard-mq/goddard/internal/config"
@@ -20,8 +21,8 @@ type settingsHandler struct {
 	mu     sync.Mutex // one change, with the writing of the file, at a time
 }
 
-// update changes settings. As in RocketMQ a key that is not known and a value
-// that cannot be taken are passed over with SUCCESS; here they leave a log line.
+// update changes settings. As in RocketMQ a key that is not known and a value that cannot be taken are passed over with
+// SUCCESS; here they leave a log line. What is read at start only is kept and shown, and named in the remark.
 func (h *settingsHandler) update(x *remoting.Exchange) (*remoting.Command, error) {
 	properties, err := config.ParseProperties(x.Request.Body)
 	if err != nil {
@@ -36,6 +37,7 @@ func (h *settingsHandler) update(x *remoting.Exchange) (*remoting.Command, error
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var altered []config.KV
+	var restart []string
 	for _, p := range properties {
 		known, changed, err := h.config.Set(p.Key, p.Value)
 		switch {
@@ -45,7 +47,11 @@ func (h *settingsHandler) update(x *remoting.Exchange) (*remoting.Command, error
 			h.log.Warn("setting not known", "key", p.Key, "addr", x.Conn.RemoteAddr())
 		case changed:
 			altered = append(altered, config.KV{Key: p.Key, Value: p.Value})
-			h.log.Info("setting changed", "key", p.Key, "value", p.Value, "addr", x.Conn.RemoteAddr())
+			pending := h.config.Pending(p.Key)
+			h.log.Info("setting changed", "key", p.Key, "value", p.Value, "addr", x.Conn.RemoteAddr(), "restart", pending)
+			if pending {
+				restart = append(restart, p.Key)
+			}
 		}
 	}
 	if len(altered) > 0 {
@@ -53,7 +59,11 @@ func (h *settingsHandler) update(x *remoting.Exchange) (*remoting.Command, error
 			return nil, err
 		}
 	}
-	return &remoting.Command{}, nil
+	answer := &remoting.Command{}
+	if len(restart) > 0 {
+		answer.Remark = "takes effect after a restart: " + strings.Join(restart, ", ")
+	}
+	return answer, nil
 }
 
 // keepLocked adds changes to the file of settings, which the next start reads.
@@ -70,5 +80,5 @@ func (h *settingsHandler) keepLocked(changes []config.KV) error {
 }
 
 func (h *settingsHandler) get(*remoting.Exchange) (*remoting.Command, error) {
-	return &remoting.Command{Body: []byte(config.FormatProperties(config.List(h.config.Load())))}, nil
+	return &remoting.Command{Body: []byte(config.FormatProperties(config.List(h.config.Configured())))}, nil
 }

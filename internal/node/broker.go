@@ -22,7 +22,7 @@ type brokerRole struct {
 func (r brokerRole) Serve(main net.Listener) error { return r.Broker.Serve(main, r.fast) }
 
 // startBroker opens the store, which after a crash takes as long as reading the tail of its log, and serves.
-func (n *node) startBroker(context.Context) error {
+func (n *node) startBroker(ctx context.Context) error {
 	cfg := n.cfg.Broker
 	if cfg == nil {
 		return nil
@@ -36,7 +36,7 @@ func (n *node) startBroker(context.Context) error {
 		cfg.Names.Addrs = []string{reachable(own.Bind, own.Port)}
 	}
 	n.health.set(RoleBroker, "opening the store")
-	b, err := broker.New(*cfg, broker.Deps{
+	b, err := broker.New(ctx, *cfg, broker.Deps{
 		Logger:  n.log,
 		Metrics: metrics.ForBroker(n.registry, cfg.Identity.Cluster, cfg.Identity.Name),
 		Recovering: func(offset, end int64) {

@@ -5,6 +5,7 @@ package node
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/goddard-mq/goddard/internal/config"
@@ -39,7 +40,6 @@ var otherDefaults = map[string]string{
 	"sendMessageThreadPoolNums":  "depends on the number of processors",
 	"pullMessageThreadPoolNums":  "depends on the number of processors",
 	"queryMessageThreadPoolNums": "depends on the number of processors",
-	"heartbeatThreadPoolNums":    "depends on the number of processors",
 
 	"processReplyMessageThreadPoolNums": "depends on the number of processors",
 }
@@ -64,6 +64,31 @@ func TestDefaultsAreRocketMQs(t *testing.T) {
 			case has && value != kv.Value:
 				t.Errorf("%s is %q by default, in RocketMQ %q", kv.Key, kv.Value, value)
 			}
+		}
+	}
+}
+
+// A key that nothing acts on must say so when it is set, and is not shown among the settings.
+func TestKeysWithoutEffectWarn(t *testing.T) {
+	cfg := Defaults(true, true)
+	file := config.Layer{Source: config.FromFile}
+	keys := []string{
+		"heartbeatThreadPoolNums", "clientManageThreadPoolNums", "clientManagerThreadPoolQueueCapacity", "subscriptionExpiredTimeout", "lockInStrictMode",
+		"ackMessageThreadPoolNums", "waitTimeMillsInAckQueue", "endTransactionThreadPoolNums",
+	}
+	for _, key := range keys {
+		file.Add("broker.conf:1", key, "1")
+	}
+	loaded, err := config.Load(cfg.Targets(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		if !slices.Contains(loaded.Warnings, "broker.conf:1: "+key+" has no effect: RocketMQ knows it, Goddard does not act on it") {
+			t.Errorf("%s: no warning among %q", key, loaded.Warnings)
+		}
+		if slices.ContainsFunc(config.List(cfg.Broker, cfg.NameServer), func(kv config.KV) bool { return kv.Key == key }) {
+			t.Errorf("%s is shown among the settings", key)
 		}
 	}
 }

@@ -56,12 +56,16 @@ type node struct {
 	registry *prometheus.Registry
 
 	stops   []func(context.Context) error // of what was started, in order
-	failed  chan error                    // the first failure of a part; one slot
 	running sync.WaitGroup                // goroutines of the parts
+
+	mu     sync.Mutex    // guards faults
+	faults []error       // of the parts, in the order in which they ended
+	failed chan struct{} // closed with the first of them
 }
 
 // Run starts the roles of cfg, whose ports it fills in, and stops them when ctx ends or one of them fails. It returns
-// when everything has stopped; nil when ctx was the reason.
+// when everything has stopped; nil when ctx was the reason and nothing went wrong at the end: what could not be written
+// then is in the error.
 func Run(ctx context.Context, cfg Config) (err error) {
 	n := newNode(cfg)
 	if n.ports, err = openPorts(ctx, &n.cfg); err != nil {
@@ -71,7 +75,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	n.startHTTP()
 	for _, start := range []func(context.Context) error{n.startNameServer, n.startBroker} {
 		err := start(ctx)
-		if ctx.Err() != nil {
+		if stopped := ctx.Err(); stopped != nil && (err == nil || errors.Is(err, stopped)) {
 			return nil // told to stop before it had started
 		}
 		if err != nil {
@@ -83,14 +87,13 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	select {
 	case <-ctx.Done():
-		return nil
-	case err := <-n.failed:
-		return err
+	case <-n.failed:
 	}
+	return nil // stop gives the faults
 }
 
 func newNode(cfg Config) *node {
-	n := &node{cfg: cfg, log: cfg.Logger, failed: make(chan error, 1), registry: metrics.NewRegistry(cfg.Version, cfg.Revision)}
+	n := &node{cfg: cfg, log: cfg.Logger, failed: make(chan struct{}), registry: metrics.NewRegistry(cfg.Version, cfg.Revision)}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
@@ -155,26 +158,36 @@ func (n *node) start(name string, r role, listeners ...net.Listener) {
 func (n *node) serve(name string, part func() error) {
 	n.running.Go(func() {
 		if err := part(); err != nil {
-			select {
-			case n.failed <- fmt.Errorf("%s: %w", name, err):
-			default: // the node is ending already
-			}
+			n.fault(fmt.Errorf("%s: %w", name, err))
 		}
 	})
 }
 
+// fault notes what went wrong in a part, while it ran or at its end.
+func (n *node) fault(err error) {
+	n.log.Error("a part of the server failed", "err", err)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.faults = append(n.faults, err); len(n.faults) == 1 {
+		close(n.failed)
+	}
+}
+
 // stop stops what was started, the last first: a broker says goodbye to a name server that still listens, and health
-// can be asked until the end.
+// can be asked until the end. The error is all that went wrong in the parts, now or before.
 func (n *node) stop() error {
 	drain, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
-	var faults []error
 	for i := len(n.stops) - 1; i >= 0; i-- {
-		faults = append(faults, n.stops[i](drain))
+		if err := n.stops[i](drain); err != nil {
+			n.fault(err)
+		}
 	}
 	n.ports.close()
 	n.running.Wait()
-	return errors.Join(faults...)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return errors.Join(n.faults...)
 }
 
 func (n *node) addresses() Addresses {

@@ -4,9 +4,14 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/goddard-mq/goddard/internal/config"
+	"github.com/goddard-mq/goddard/internal/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -81,6 +87,44 @@ func TestRunStartsAndStops(t *testing.T) {
 	}
 }
 
+// A stop that is asked for while the broker reads its log after a crash is heard: the broker gives up, and the next start
+// begins where this one did.
+func TestStopDuringRecovery(t *testing.T) {
+	cfg := local(t)
+	st, err := store.Open(t.Context(), cfg.Broker.Store, store.Deps{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	appended := make(chan store.Status, 1)
+	st.Append(&store.Message{Topic: "T", Body: []byte("x"), BornHost: netip.MustParseAddrPort("127.0.0.1:1"), StoreHost: netip.MustParseAddrPort("127.0.0.1:1")}, told(appended))
+	st.Commit()
+	if status := <-appended; status != store.OK {
+		t.Fatal(status)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	abort := filepath.Join(cfg.Broker.Store.Root, "abort")
+	if err := os.WriteFile(abort, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	cfg.Started = func(Addresses) { t.Error("started") }
+	if err := Run(ctx, cfg); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	if _, err := os.Stat(abort); err != nil {
+		t.Errorf("the broker recovered all the same, and stopped properly: %v", err)
+	}
+}
+
+// told hands on what became of an append.
+type told chan<- store.Status
+
+func (c told) Appended(a *store.Appended) { c <- a.Status }
+func (told) Flush()                       {}
+
 // fakeRole does what its functions say; without them it runs and serves until it is told to stop.
 type fakeRole struct {
 	stopped  chan struct{}
@@ -129,15 +173,47 @@ func TestFailure(t *testing.T) {
 	n.start("disk", &fakeRole{stopped: make(chan struct{}), run: func(context.Context) error { return errors.New("is gone") }})
 	n.start("name server", &fakeRole{stopped: make(chan struct{}), shutdown: func() error { return errors.New("cannot write") }})
 	select {
-	case err := <-n.failed:
-		if err.Error() != "disk: is gone" {
-			t.Errorf("failure %q", err)
-		}
+	case <-n.failed:
 	case <-time.After(patience):
 		t.Fatal("nobody heard")
 	}
-	if err := n.stop(); err == nil || !strings.Contains(err.Error(), "stop the name server: cannot write") {
+	if err := n.stop(); err == nil || err.Error() != "disk: is gone\nstop the name server: cannot write" {
 		t.Errorf("stop: %v", err)
+	}
+}
+
+// What a part could not write when it was told to stop is heard, too, and stands in the log.
+func TestFailureAtTheEnd(t *testing.T) {
+	var log bytes.Buffer
+	n := newNode(Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	n.ports = &ports{}
+	n.start("broker", &fakeRole{stopped: make(chan struct{}), run: func(ctx context.Context) error {
+		<-ctx.Done()
+		return errors.New("cannot write offsets")
+	}})
+	if err := n.stop(); err == nil || err.Error() != "broker: cannot write offsets" {
+		t.Errorf("stop: %v", err)
+	}
+	if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "cannot write offsets") {
+		t.Errorf("log: %s", log.String())
+	}
+}
+
+// A broker that cannot write its state at the end must not pass for one that stopped in order.
+func TestRunTellsOfStateThatWasNotWritten(t *testing.T) {
+	cfg := local(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	config := filepath.Join(cfg.Broker.Store.Root, "config")
+	cfg.Started = func(Addresses) {
+		// A folder with something in it stands where the temporary file would be: a write fails whoever runs the test.
+		if err := os.MkdirAll(filepath.Join(config, "consumerOffset.json.tmp", "x"), 0o755); err != nil {
+			t.Error(err)
+		}
+		cancel()
+	}
+	if err := Run(ctx, cfg); err == nil || !strings.Contains(err.Error(), "consumerOffset.json") {
+		t.Errorf("Run: %v", err)
 	}
 }
 

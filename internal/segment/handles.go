@@ -5,6 +5,7 @@ package segment
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"sync"
 
@@ -16,10 +17,11 @@ type Handles struct {
 	fs    faultfs.FS
 	limit int
 
-	mu   sync.Mutex
-	open map[handleKey]*handle
-	idle handle // ring of handles nobody uses; idle.next was used last
-	n    int    // length of that ring
+	mu     sync.Mutex
+	closed bool
+	open   map[handleKey]*handle
+	idle   handle // ring of handles nobody uses; idle.next was used last
+	n      int    // length of that ring
 }
 
 type handleKey struct {
@@ -65,6 +67,10 @@ func (h *Handles) acquire(files *Files, start int64) (*handle, error) {
 	if got := h.takeLocked(key); got != nil { // somebody else was faster
 		file.Close()
 		return got, nil
+	}
+	if h.closed {
+		file.Close()
+		return nil, fs.ErrClosed
 	}
 	got := &handle{key: key, file: file, refs: 1}
 	h.open[key] = got
@@ -129,10 +135,11 @@ func (h *Handles) dropLocked(x *handle) error {
 	return x.file.Close()
 }
 
-// Close closes all files; one that is in use is closed by its last user.
+// Close closes all files and opens none any more; one that is in use is closed by its last user.
 func (h *Handles) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.closed = true
 	var errs []error
 	for _, x := range h.open {
 		errs = append(errs, h.dropLocked(x))

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Suffixes of the files beside a state file.
@@ -57,33 +58,45 @@ func Read(path string) (data []byte, from string, err error) {
 // A refused file is moved to <file>.damaged when the generation before was taken:
 // otherwise the next Write would make it the generation before, over the good one.
 func Load(path string, decode func([]byte) error) (from string, err error) {
+	from, refused, err := find(path, decode)
+	if err == nil && refused {
+		if err := os.Rename(path, path+damagedSuffix); err != nil {
+			return "", fmt.Errorf("put damaged %s aside: %w", path, err)
+		}
+	}
+	return from, err
+}
+
+// Look is Load for those who do not own the file, or not yet: it leaves a damaged one where it is.
+func Look(path string, decode func([]byte) error) (from string, err error) {
+	from, _, err = find(path, decode)
+	return from, err
+}
+
+// find tries the file, then the generation before. refused: there is a file, and the generation before was taken.
+func find(path string, decode func([]byte) error) (from string, refused bool, err error) {
 	fault := tryFile(path, decode)
 	if fault == nil {
-		return path, nil
+		return path, false, nil
 	}
 	missing := errors.Is(fault, fs.ErrNotExist)
 	if !missing && !damaged(fault) {
-		return "", fault // permission, I/O: the file may well be good
+		return "", false, fault // permission, I/O: the file may well be good
 	}
 	backup := path + backupSuffix
 	second := tryFile(backup, decode)
 	if second != nil {
 		switch {
 		case missing && errors.Is(second, fs.ErrNotExist):
-			return "", fault
+			return "", false, fault
 		case missing:
-			return "", fmt.Errorf("%s is missing and the generation before it cannot be used: %w", path, second)
+			return "", false, fmt.Errorf("%s is missing and the generation before it cannot be used: %w", path, second)
 		case errors.Is(second, fs.ErrNotExist):
 			second = errors.New("it does not exist")
 		}
-		return "", &DamagedError{Path: path, Err: fault, Backup: second}
+		return "", false, &DamagedError{Path: path, Err: fault, Backup: second}
 	}
-	if !missing {
-		if err := os.Rename(path, path+damagedSuffix); err != nil {
-			return "", fmt.Errorf("put damaged %s aside: %w", path, err)
-		}
-	}
-	return backup, nil
+	return backup, !missing, nil
 }
 
 // contentError marks a fault of what is in a file, not of reading it.
@@ -151,6 +164,33 @@ func Write(path string, data []byte) error {
 	return nil
 }
 
+// MakeDir makes a folder, and those above it that are missing, and makes its name durable, whoever made it.
+func MakeDir(dir string) error {
+	dir = filepath.Clean(dir)
+	parent := filepath.Dir(dir)
+	switch info, err := os.Stat(dir); {
+	case err == nil && !info.IsDir():
+		return &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
+	case err == nil:
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	default:
+		if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
+			if err := MakeDir(parent); err != nil {
+				return err
+			}
+		}
+		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	// A folder that may be searched but not read cannot be synced; others have made its names.
+	if err := syncDir(parent); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("sync the folder %s: %w", parent, err)
+	}
+	return nil
+}
+
 func writeSynced(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
@@ -183,7 +223,8 @@ func keepBackup(path string) error {
 	return os.Rename(path, backup)
 }
 
-func syncDir(dir string) error {
+// syncDir makes the names in a folder durable. Tests watch it.
+var syncDir = func(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

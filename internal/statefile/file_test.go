@@ -156,6 +156,21 @@ func TestWriteKeepsTheGenerationBefore(t *testing.T) {
 	}
 }
 
+// Somebody else may be writing the file.
+func TestLookTouchesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.json")
+	put(t, path, "<da")
+	put(t, path+".bak", "<good>")
+	var got string
+	from, err := Look(path, decodeInto(&got))
+	if err != nil || got != "<good>" || from != path+".bak" {
+		t.Fatalf("%q from %s, %v", got, from, err)
+	}
+	if f, b, d := content(t, path), content(t, path+".bak"), content(t, path+".damaged"); f != "<da" || b != "<good>" || d != "(none)" {
+		t.Fatalf("left %q, %q, %q", f, b, d)
+	}
+}
+
 // What a crash leaves after each step of Write must read as the old or the new.
 func TestCrashBetweenTheStepsOfWrite(t *testing.T) {
 	for _, c := range []struct {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 )
 
 // Suffixes of a table's journal files.
@@ -42,6 +43,7 @@ var ErrJournalClosed = errors.New("statefile: journal is closed")
 type Journal struct {
 	path string // of the state file
 
+	// mu is never held while the disk works: owners append with their table locked.
 	mu     sync.Mutex
 	cond   sync.Cond
 	f      *os.File
@@ -49,13 +51,15 @@ type Journal struct {
 	buf    []byte
 	spare  []byte
 	queued uint64 // number of the last record given to Append
-	synced uint64 // records up to this number are on disk, here or in the file
-	busy   bool   // somebody writes and syncs just now, without the lock
+	busy   bool   // somebody works on the files just now, without the lock
 	// err is what the disk said. From then on records are not taken: only a whole
 	// file that holds the lost ones (up to number lost) ends this state.
 	err    error
 	lost   uint64
 	closed bool
+
+	// synced: records up to this number are on disk, here or in the file. Written with mu held.
+	synced atomic.Uint64
 }
 
 // OpenJournal opens the journal beside the state file at path and gives each whole
@@ -74,12 +78,24 @@ func OpenJournal(path string, replay func(record []byte) error) (*Journal, error
 	if err != nil {
 		return nil, fmt.Errorf("open journal of %s: %w", path, err)
 	}
-	if err := f.Truncate(j.bytes); err != nil {
-		f.Close()
+	if err := settle(f, j.bytes); err != nil {
+		_ = f.Close()
 		return nil, fmt.Errorf("cut journal of %s: %w", path, err)
 	}
 	j.f = f
 	return j, nil
+}
+
+// settle cuts a journal behind its last whole record and makes it durable with its name. A process that was killed may
+// have left records, and names of this folder, in memory only; now that they were read they count.
+func settle(f *os.File, size int64) error {
+	if err := f.Truncate(size); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(f.Name()))
 }
 
 // replayFile gives the length of the part that holds whole records.
@@ -129,8 +145,9 @@ func appendRecord(dst, record []byte) []byte {
 	return append(dst, record...)
 }
 
-// Append queues a record and gives its number for Wait; it does not wait itself.
-// The change must have been made in memory before, see Rewrite.
+// Append queues a record and gives its number for Wait; it does not wait itself. The
+// change must have been made in memory before, or the owner holds a lock until it is
+// that encode of Rewrite takes, too.
 func (j *Journal) Append(record []byte) uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -149,7 +166,7 @@ func (j *Journal) Append(record []byte) uint64 {
 func (j *Journal) Wait(n uint64) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for j.synced < n {
+	for j.synced.Load() < n {
 		switch {
 		case j.err != nil:
 			return j.err
@@ -163,6 +180,9 @@ func (j *Journal) Wait(n uint64) error {
 	}
 	return nil
 }
+
+// Kept tells whether record number n is on disk. It takes no lock.
+func (j *Journal) Kept(n uint64) bool { return n <= j.synced.Load() }
 
 // Flush waits until everything queued so far is on disk.
 func (j *Journal) Flush() error {
@@ -187,12 +207,17 @@ func (j *Journal) flushLocked() {
 	j.spare = out[:0]
 	if err == nil {
 		j.bytes += int64(len(out))
-		j.synced = upTo
+		j.synced.Store(upTo)
 	} else {
-		j.err = fmt.Errorf("write journal of %s: %w", j.path, err)
-		j.buf, j.lost = j.buf[:0], j.queued
+		j.failLocked(fmt.Errorf("write journal of %s: %w", j.path, err))
 	}
 	j.cond.Broadcast()
+}
+
+// failLocked gives up what is queued: only a whole file can hold it now.
+func (j *Journal) failLocked(err error) {
+	j.err = err
+	j.buf, j.lost = j.buf[:0], j.queued
 }
 
 // Rewrite replaces the state file by what encode gives and drops the changes that
@@ -206,13 +231,13 @@ func (j *Journal) Rewrite(encode func() []byte) error {
 		return err
 	}
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.synced = max(j.synced, upTo)
+	j.synced.Store(max(j.synced.Load(), upTo))
 	if j.lost <= upTo {
 		j.err = nil
 	}
 	j.cond.Broadcast()
-	return j.cutLocked(place)
+	j.mu.Unlock()
+	return j.cut(place)
 }
 
 // mark gives the number of a record and the place in the journal behind it, such
@@ -229,34 +254,53 @@ func (j *Journal) mark() (upTo uint64, place int64) {
 	if j.err != nil {
 		return j.queued, j.bytes
 	}
-	return j.synced, j.bytes
+	return j.synced.Load(), j.bytes
 }
 
-// cutLocked makes the journal up to place the old one and begins a new one with the
-// rest. There is a journal at any moment; one that holds too much does no harm.
-func (j *Journal) cutLocked(place int64) error {
+// cut makes the journal up to place the old one and begins a new one with the rest. There is a journal at any moment;
+// one that holds too much does no harm. What is appended meanwhile waits for the new one.
+func (j *Journal) cut(place int64) error {
+	j.mu.Lock()
 	for j.busy {
 		j.cond.Wait()
 	}
 	if j.closed {
+		j.mu.Unlock()
 		return nil
 	}
-	rest := make([]byte, j.bytes-place)
-	if _, err := j.f.ReadAt(rest, place); err != nil {
-		return fmt.Errorf("cut journal of %s: %w", j.path, err)
-	}
-	next, err := j.begin(rest)
+	old, size := j.f, j.bytes
+	j.busy = true
+	j.mu.Unlock()
+
+	next, err := j.begin(old, place, size)
 	if err != nil {
-		return fmt.Errorf("begin journal of %s: %w", j.path, err)
+		err = fmt.Errorf("begin journal of %s: %w", j.path, err)
 	}
-	j.f.Close()
-	j.f, j.bytes = next, int64(len(rest))
-	return nil
+	j.mu.Lock()
+	j.busy = false
+	if next != nil {
+		j.f, j.bytes = next, size-place
+		if err != nil {
+			j.failLocked(err)
+		}
+	}
+	j.cond.Broadcast()
+	j.mu.Unlock()
+	if next != nil {
+		_ = old.Close()
+	}
+	return err
 }
 
-func (j *Journal) begin(content []byte) (*os.File, error) {
-	current, old := j.path+journalSuffix, j.path+oldJournalSuffix
-	if err := writeSynced(current+tempSuffix, content); err != nil {
+// begin makes a journal of the bytes of old from place to size and puts it in the place of old, which becomes the old
+// one. A file and an error together: it is there, but a crash may leave the old one in its place.
+func (j *Journal) begin(old *os.File, place, size int64) (*os.File, error) {
+	rest := make([]byte, size-place)
+	if _, err := old.ReadAt(rest, place); err != nil {
+		return nil, err
+	}
+	current, before := j.path+journalSuffix, j.path+oldJournalSuffix
+	if err := writeSynced(current+tempSuffix, rest); err != nil {
 		return nil, err
 	}
 	next, err := os.OpenFile(current+tempSuffix, os.O_RDWR, 0)
@@ -265,23 +309,20 @@ func (j *Journal) begin(content []byte) (*os.File, error) {
 	}
 	// A file system without links keeps no old journal; then only a damaged file
 	// costs what was changed since the generation before.
-	os.Remove(old + tempSuffix)
-	if os.Link(current, old+tempSuffix) == nil {
-		err = os.Rename(old+tempSuffix, old)
+	os.Remove(before + tempSuffix)
+	if os.Link(current, before+tempSuffix) == nil {
+		err = os.Rename(before+tempSuffix, before)
 	} else {
-		os.Remove(old)
+		os.Remove(before)
 	}
 	if err == nil {
 		err = os.Rename(current+tempSuffix, current)
 	}
-	if err == nil {
-		err = syncDir(filepath.Dir(j.path))
-	}
 	if err != nil {
-		next.Close()
+		_ = next.Close()
 		return nil, err
 	}
-	return next, nil
+	return next, syncDir(filepath.Dir(j.path))
 }
 
 // Bytes tells how long the journal is.

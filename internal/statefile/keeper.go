@@ -63,6 +63,12 @@ func (k *Keeper) Append(record []byte) uint64 {
 // Wait returns when change n is on disk; see Journal.Wait.
 func (k *Keeper) Wait(n uint64) error { return k.journal.Wait(n) }
 
+// Kept tells whether change n is on disk; see Journal.Kept.
+func (k *Keeper) Kept(n uint64) bool { return k.journal.Kept(n) }
+
+// Flush waits until every change noted so far is on disk.
+func (k *Keeper) Flush() error { return k.journal.Flush() }
+
 // Close writes the file once more if it lacks a change, and ends.
 func (k *Keeper) Close() error {
 	k.once.Do(func() {

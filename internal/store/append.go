@@ -96,6 +96,8 @@ func (s *Store) checkMessage(m *Message) error {
 		return fmt.Errorf("queue id %d", m.QueueID)
 	case len(m.Body) > maxBody:
 		return fmt.Errorf("body of %d bytes, %d are allowed", len(m.Body), maxBody)
+	case s.batched[m.Topic] || m.SysFlag&message.FlagInnerBatch != 0:
+		return fmt.Errorf("topic %s has batch queues, which are not supported", m.Topic)
 	case m.Batch && message.Transaction(m.SysFlag) != 0:
 		return errors.New("a batch in a transaction")
 	}
@@ -173,7 +175,11 @@ func (s *Store) draftItem(b *draftList, q *queue, m *Message, body, own, common 
 	if len(common) > 0 || seal {
 		// Later growth moves b.properties; what was handed out stays where it is.
 		from := len(b.properties)
-		b.properties = append(b.properties, own...)
+		if _, sealed := message.FindProperty(own, commitlog.SealName); sealed { // of a message that was stored before
+			b.properties = message.NormalizeProperties(b.properties, own, commitlog.SealName)
+		} else {
+			b.properties = append(b.properties, own...)
+		}
 		if n := len(b.properties); n > from && b.properties[n-1] != 0x02 {
 			b.properties = append(b.properties, 0x02)
 		}

@@ -8,11 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/goddard-mq/goddard/internal/faultfs"
 	"github.com/goddard-mq/goddard/internal/message"
 )
 
@@ -120,7 +120,7 @@ func BenchmarkRawWrite(b *testing.B) {
 	for _, batch := range []int{1, 32} {
 		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
 			const room = 256 << 20
-			f, err := os.Create(filepath.Join(b.TempDir(), "raw"))
+			f, err := faultfs.OS.Open(filepath.Join(b.TempDir(), "raw"), os.O_RDWR|os.O_CREATE)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -132,7 +132,8 @@ func BenchmarkRawWrite(b *testing.B) {
 				if at+int64(len(chunk)) > room {
 					b.StopTimer()
 					f.Truncate(0)
-					unix.Fallocate(int(f.Fd()), 0, 0, room)
+					f.Truncate(room)
+					f.Allocate(0, room)
 					at = 0
 					b.StartTimer()
 				}
@@ -180,4 +181,92 @@ func benchRead(b *testing.B, queues int, tail int64) {
 			offset, queue = 0, (queue+1)%int32(queues)
 		}
 	}
+}
+
+// waitingOne lets a goroutine wait for its own append.
+type waitingOne chan Status
+
+func (w waitingOne) Appended(a *Appended) { w <- a.Status }
+func (w waitingOne) Flush()               {}
+
+// BenchmarkSyncOneByOne measures senders that each wait for their message to be on disk before they send the next, and
+// beside it as many that write to a plain file and wait for a group fdatasync.
+func BenchmarkSyncOneByOne(b *testing.B) {
+	for _, senders := range []int{1, 20, 150} {
+		b.Run(fmt.Sprintf("store/senders=%d", senders), func(b *testing.B) {
+			s := open(b, benchConfig(b, SyncFlush))
+			messages := benchMessages(8)
+			eachSender(b, senders, func(i int) func() {
+				w := make(waitingOne, 1)
+				return func() {
+					s.Append(messages[i%len(messages)], w)
+					s.Commit()
+					if status := <-w; status != OK {
+						b.Error(status)
+					}
+				}
+			})
+		})
+		b.Run(fmt.Sprintf("plain/senders=%d", senders), func(b *testing.B) {
+			f, err := faultfs.OS.Open(filepath.Join(b.TempDir(), "raw"), os.O_RDWR|os.O_CREATE)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer f.Close()
+			var mu sync.Mutex
+			var waiting []chan struct{}
+			pos := int64(0)
+			kick := make(chan struct{}, 1)
+			go func() {
+				for range kick {
+					mu.Lock()
+					group := waiting
+					waiting = nil
+					mu.Unlock()
+					if len(group) == 0 {
+						continue
+					}
+					f.Datasync()
+					for _, w := range group {
+						w <- struct{}{}
+					}
+				}
+			}()
+			defer close(kick)
+			record := make([]byte, 1300)
+			eachSender(b, senders, func(int) func() {
+				w := make(chan struct{}, 1)
+				return func() {
+					mu.Lock()
+					f.WriteAt(record, pos)
+					pos += int64(len(record))
+					waiting = append(waiting, w)
+					mu.Unlock()
+					select {
+					case kick <- struct{}{}:
+					default:
+					}
+					<-w
+				}
+			})
+		})
+	}
+}
+
+// eachSender runs b.N sends on some goroutines.
+func eachSender(b *testing.B, senders int, sender func(i int) func()) {
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	var all sync.WaitGroup
+	b.ResetTimer()
+	for i := range senders {
+		send := sender(i)
+		all.Go(func() {
+			for left.Add(-1) >= 0 {
+				send()
+			}
+		})
+	}
+	all.Wait()
+	b.StopTimer()
 }

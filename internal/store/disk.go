@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/goddard-mq/goddard/internal/faultfs"
+	"github.com/goddard-mq/goddard/internal/store/commitlog"
 )
 
 // diskWatch is what is known of the disks, and the reasons why messages are refused.
@@ -23,9 +24,11 @@ type diskWatch struct {
 	logUse   atomic.Pointer[faultfs.Usage] // of the log's file system; of several the one with most space
 	queueUse atomic.Pointer[faultfs.Usage]
 
-	manual     atomic.Int32 // rounds in which expired files are removed at any hour
-	lastRound  time.Time    // of retention; used by the watching goroutine only
-	damageTold atomic.Int64 // when a damaged message was logged, ns since 1970
+	manual     atomic.Int32                       // rounds in which expired files are removed at any hour
+	lastRound  time.Time                          // of retention; used by the watching goroutine only
+	minute     time.Time                          // when the counts below were taken; used by the watching goroutine only
+	putsBefore [commitlog.PutBuckets]atomic.Int64 // appends by the time they took, up to then
+	damageTold atomic.Int64                       // when a damaged message was logged, ns since 1970
 }
 
 // watchEvery is how often the disks are looked at, and one that was full is tried again.
@@ -34,7 +37,7 @@ const watchEvery = time.Second
 // watchDisk looks after the disks until ctx ends: it refuses messages on full ones and removes old files.
 func (s *Store) watchDisk(ctx context.Context) {
 	s.lookAtDisks()
-	s.disk.lastRound = time.Now()
+	s.disk.lastRound, s.disk.minute = time.Now(), time.Now()
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
@@ -45,6 +48,12 @@ func (s *Store) watchDisk(ctx context.Context) {
 		}
 		s.lookAtDisks()
 		s.log.Retry()
+		if time.Since(s.disk.minute) >= time.Minute {
+			s.disk.minute = time.Now()
+			for i := range s.disk.putsBefore {
+				s.disk.putsBefore[i].Store(s.log.Stats.PutTimes[i].Load())
+			}
+		}
 		if time.Since(s.disk.lastRound) >= s.config().Retention.Interval {
 			s.disk.lastRound = time.Now()
 			s.retain(ctx)

@@ -10,9 +10,10 @@ import (
 
 // dispatched is how far the log has been brought into the queues, and what has to be saved of them.
 type dispatched struct {
-	end   int64 // records below are in the queues (in memory at least)
-	last  int64 // start of the last record
-	time  int64 // its store time, ms
+	end   int64   // records below are in the queues (in memory at least)
+	last  int64   // start of the last record
+	time  int64   // its store time, ms
+	start []int64 // ends of some groups, ascending, from where the log could be scanned; see keeper.scanFrom
 	dirty []*queue
 	large []*queue // of these, the ones with so much that a write is worth it
 }
@@ -32,18 +33,26 @@ func (s *Store) dispatch(entries []commitlog.Entry, end int64) {
 		q := e.Counter.Owner.(*queue)
 		unit := consumequeue.Unit{PhysicalOffset: e.PhysicalOffset, Size: int32(len(e.Record)), TagsCode: e.TagsCode}
 		place, pending := q.Put(e.QueueOffset, unit)
-		if place == consumequeue.Next {
+		switch place {
+		case consumequeue.Next:
 			s.listLocked(q, pending)
+		case consumequeue.Known: // of a queue that was removed meanwhile
+		default:
+			s.logger.Error("a message does not follow the last one of its queue", "topic", q.name.Topic, "queue", q.name.QueueID,
+				"offset", e.QueueOffset, "end", q.End())
 		}
 	}
 	d := &s.dispatched
 	last := &entries[len(entries)-1]
 	d.end, d.last, d.time = end, last.PhysicalOffset, last.StoreTimestamp
+	if n := len(d.start); n == 0 || end-d.start[n-1] >= scanBack/2 {
+		d.start = append(d.start, end)
+	}
 	s.dispatching.Unlock()
 
 	s.keeper.touch(s, end)
 	if s.index != nil {
-		s.index.touch()
+		s.index.touch(end, end-entries[0].PhysicalOffset)
 	}
 	if s.deps.Arrived == nil {
 		return

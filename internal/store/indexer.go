@@ -23,6 +23,7 @@ type indexer struct {
 	x     *keyindex.Index
 	pulse pulse
 	pos   atomic.Int64 // records below are in the index
+	start int64        // the log's end when the store was opened: what was missing below is added at leisure
 
 	adding  sync.Mutex // one goroutine adds; guards what follows
 	scanner *commitlog.Scanner
@@ -37,7 +38,7 @@ type indexer struct {
 
 const (
 	indexEvery  = 10 * time.Millisecond
-	indexBatch  = 4 << 20   // bytes of log between looks at the clock and at others
+	indexBatch  = 256 << 10 // bytes of log that are added at a time
 	indexMarkAt = 512 << 20 // bytes of log after which the index is made durable
 	indexMarkIn = 30 * time.Second
 	indexWait   = 64 << 20 // bytes of log that a query waits for
@@ -57,7 +58,26 @@ func (i *indexer) begin(pos int64, mark keyindex.Position) {
 	i.mark, i.markPos, i.markAt = mark, pos, time.Now()
 }
 
-func (i *indexer) touch() { i.pulse.touch() }
+// touch is called after each group of records, of so many bytes, with the log's end. When the index falls so far behind
+// that it would soon have to read files, whoever appends has to help.
+func (i *indexer) touch(end, bytes int64) {
+	i.pulse.touch()
+	behind, tail := end-i.pos.Load(), i.s.config().Files.TailBytes
+	if behind < tail/2 || i.pos.Load() < i.start {
+		return
+	}
+	if behind < tail*3/4 {
+		if !i.adding.TryLock() {
+			return
+		}
+	} else {
+		i.adding.Lock()
+	}
+	defer i.adding.Unlock()
+	if err := i.addLocked(2 * bytes); err != nil {
+		i.reportLocked(err)
+	}
+}
 
 func (i *indexer) run(ctx context.Context) {
 	i.pulse.run(ctx, func() time.Duration { return i.work(ctx) })
@@ -78,7 +98,7 @@ func (i *indexer) work(ctx context.Context) time.Duration {
 		i.report(err)
 		return time.Second
 	}
-	if _, pos := i.durable(); pos == i.pos.Load() {
+	if _, pos := i.durable(); pos == i.pos.Load() && !i.x.Unsettled() {
 		return 0
 	}
 	return indexEvery
@@ -87,6 +107,10 @@ func (i *indexer) work(ctx context.Context) time.Duration {
 func (i *indexer) report(err error) {
 	i.adding.Lock()
 	defer i.adding.Unlock()
+	i.reportLocked(err)
+}
+
+func (i *indexer) reportLocked(err error) {
 	if time.Since(i.failed) > 10*time.Second {
 		i.failed = time.Now()
 		i.s.logger.Warn("cannot write the key index; messages are safe in the log, and are indexed later", "err", err)
@@ -97,6 +121,10 @@ func (i *indexer) report(err error) {
 func (i *indexer) add(limit int64) error {
 	i.adding.Lock()
 	defer i.adding.Unlock()
+	return i.addLocked(limit)
+}
+
+func (i *indexer) addLocked(limit int64) error {
 	log := i.s.log
 	pos := max(i.pos.Load(), log.Min())
 	confirmed := log.Confirmed()
@@ -175,13 +203,17 @@ func (i *indexer) durable() (mark keyindex.Position, pos int64) {
 func (i *indexer) checkpoint(now bool) error {
 	mark, pos := i.durable()
 	behind := i.pos.Load() - pos
-	if behind == 0 || !now && behind < indexMarkAt && time.Since(i.markAt) < indexMarkIn {
+	if behind == 0 && !i.x.Unsettled() || !now && behind < indexMarkAt && time.Since(i.markAt) < indexMarkIn {
 		return nil
 	}
+	// An index must not outlive the records that it leads to: others would come to lie there. The first sync is for
+	// the many, the second for the few that come meanwhile: appenders may have to wait for that one.
+	err := i.s.log.SyncTo(i.pos.Load())
 	i.adding.Lock()
 	pos = i.pos.Load()
-	// An index must not outlive the records that it leads to: others would come to lie there.
-	err := i.s.log.SyncTo(pos)
+	if err == nil {
+		err = i.s.log.SyncTo(pos)
+	}
 	if err == nil {
 		mark, err = i.x.Checkpoint()
 	}

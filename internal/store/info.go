@@ -21,14 +21,14 @@ type Info struct {
 	QueueDiskUsedRatio                     float64
 	DiskTotal, DiskFree                    int64
 	Writable                               error     // nil, or why not
-	PutTimes                               [13]int64 // appends by the time they took, in RocketMQ's buckets (putMessageDistributeTime)
+	PutTimes                               [13]int64 // appends of the last minute, begun or whole, by the time they took, in RocketMQ's buckets (putMessageDistributeTime)
 	PutMax, GetMax                         time.Duration
 	Gets, GetsFound, GetsMiss, Transferred int64
 }
 
 var _ = [1]int{}[13-commitlog.PutBuckets]
 
-// Info tells how the store is. Counts are since its start.
+// Info tells how the store is. Counts are since its start, but PutTimes.
 func (s *Store) Info() Info {
 	log := s.log
 	i := Info{
@@ -55,7 +55,7 @@ func (s *Store) Info() Info {
 		i.QueueDiskUsedRatio = u.Ratio()
 	}
 	for b := range i.PutTimes {
-		i.PutTimes[b] = log.Stats.PutTimes[b].Load()
+		i.PutTimes[b] = max(log.Stats.PutTimes[b].Load()-s.disk.putsBefore[b].Load(), 0)
 	}
 	return i
 }

@@ -16,18 +16,21 @@ import (
 type keeper struct {
 	pulse  pulse
 	marked atomic.Int64 // records below are durable in their queues, and the checkpoint says so
+	enough atomic.Int64 // bytes of log above marked that make a checkpoint due
+	much   atomic.Int64 // bytes of unsaved units after which all queues are saved
 
 	mu       sync.Mutex // one checkpoint at a time; guards what follows
 	file     *checkpoint
 	last     time.Time           // of the last checkpoint
 	unsynced map[*queue]struct{} // saved since they were synced
-	starts   []int64             // places from which a scan could begin, ascending: see scanFrom
+	confirm  int64               // start of the last record at the start; 0: there was none
 	failed   time.Time           // when a failure was logged
 }
 
 const (
 	keepEvery    = time.Second
-	saveAllAt    = 4 << 20  // bytes of unsaved units after which all queues are saved
+	saveAllAt    = 4 << 20  // bytes of unsaved units after which all queues are saved,
+	saveAllEach  = 512      // and as many more per queue
 	refuseAt     = 64 << 20 // and after which nothing is accepted: they cannot be saved
 	syncSingly   = 64       // files synced one by one; for more the whole file system is
 	scanBack     = 16 << 20 // bytes below a checkpoint that recovery looks at again
@@ -37,7 +40,7 @@ const (
 
 // touch is called after each group of records, with the log's end.
 func (k *keeper) touch(s *Store, end int64) {
-	if end-k.marked.Load() >= s.config().Flushing.CheckpointBytes || s.set.Unsaved() >= saveAllAt {
+	if end-k.marked.Load() >= k.enough.Load() || s.set.Unsaved() >= k.much.Load() {
 		k.pulse.parked.Store(false)
 		k.pulse.hurry()
 		return
@@ -54,10 +57,10 @@ func (k *keeper) work(s *Store) time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	err := k.save(s, s.takeLarge())
-	if err == nil && s.set.Unsaved() >= saveAllAt {
+	due := k.due(s)
+	if err == nil && !due && s.set.Unsaved() >= k.much.Load() {
 		err = k.save(s, s.takeDirty())
 	}
-	due := k.due(s)
 	if err == nil && due {
 		err = k.checkpoint(s, false)
 	} else if err == nil {
@@ -91,6 +94,8 @@ func (k *keeper) due(s *Store) bool {
 	cfg := s.config()
 	behind := end - k.marked.Load()
 	enough := max(cfg.Flushing.CheckpointBytes, min(int64(dirty)*perQueue, mostUnmarked))
+	k.enough.Store(enough)
+	k.much.Store(min(saveAllAt+int64(dirty)*saveAllEach, refuseAt/2))
 	return behind >= enough || behind > 0 && time.Since(k.last) >= cfg.Flushing.QueueThorough
 }
 
@@ -178,6 +183,7 @@ func (k *keeper) checkpoint(s *Store, final bool) error {
 	if m.Flushed, logTime = s.log.Flushed(); logTime > 0 {
 		f.LogTime = logTime
 	}
+	f.Confirm = max(f.Confirm, k.confirm)
 	if d.time > 0 {
 		f.QueueTime, f.QueuePhysical = d.time, d.last
 	}
@@ -187,7 +193,7 @@ func (k *keeper) checkpoint(s *Store, final bool) error {
 	} else {
 		m.Index, m.IndexPos = k.file.mark.Index, d.end
 	}
-	m.ScanFrom = k.scanFrom(d.end, s.log.Min())
+	m.ScanFrom = s.scanFrom(d.end)
 	if err := k.file.write(f, m); err != nil {
 		return err
 	}
@@ -248,14 +254,19 @@ func (k *keeper) shorten(q *queue, logMin int64) (removed int64, err error) {
 	return removed, errors.Join(err, k.file.note(m), k.file.file.Datasync())
 }
 
-// scanFrom chooses where a recovery that starts from a checkpoint at end begins to look at the log: at an earlier
-// checkpoint, so that damage of the last records is seen though they are in the queues already.
-func (k *keeper) scanFrom(end, logMin int64) int64 {
-	k.starts = append(k.starts, end)
-	for len(k.starts) > 1 && k.starts[1] <= end-scanBack {
-		k.starts = k.starts[1:]
+// scanFrom chooses where a recovery that starts from a checkpoint at end begins to look at the log: some way back, so
+// that damage of the last records is seen though they are in the queues already.
+func (s *Store) scanFrom(end int64) int64 {
+	s.dispatching.Lock()
+	defer s.dispatching.Unlock()
+	d := &s.dispatched
+	for len(d.start) > 1 && d.start[1] <= end-scanBack {
+		d.start = d.start[1:]
 	}
-	return max(k.starts[0], logMin)
+	if len(d.start) == 0 {
+		return end
+	}
+	return max(d.start[0], s.log.Min())
 }
 
 // restart makes a checkpoint at end, before the store takes messages, that replaces all that came before.
@@ -272,7 +283,7 @@ func (k *keeper) restart(s *Store, end int64) error {
 		return err
 	}
 	f := k.file.foreign
-	f.QueueTime, f.QueuePhysical = d.time, d.last
+	f.QueueTime, f.QueuePhysical, f.Confirm = d.time, d.last, k.confirm
 	if s.index != nil {
 		// The index is what it was; records that it has are not added twice.
 		m.IndexPos = s.index.pos.Load()
@@ -285,7 +296,7 @@ func (k *keeper) restart(s *Store, end int64) error {
 	} else {
 		m.IndexPos = end
 	}
-	m.ScanFrom = k.scanFrom(end, s.log.Min())
+	m.ScanFrom = s.scanFrom(end)
 	if err := k.file.writeBoth(f, m); err != nil {
 		return err
 	}

@@ -85,6 +85,22 @@ func (s *Store) Hot(topic string, queueID int32, offset int64) bool {
 	return err == nil && s.log.InTail(u.PhysicalOffset)
 }
 
+// Young tells whether the message at an offset is there and lies so near the log's end that RocketMQ counts it as in
+// memory (accessMessageInMemoryMaxRatio of the machine's memory).
+func (s *Store) Young(topic string, queueID int32, offset int64) bool {
+	q := s.lookup(topic, queueID)
+	if q == nil {
+		return false
+	}
+	u, err := q.Unit(offset)
+	return err == nil && u.PhysicalOffset >= s.youngFrom()
+}
+
+// youngFrom is where the young records begin.
+func (s *Store) youngFrom() int64 {
+	return s.log.Max() - memoryBytes()*int64(s.config().Limits.MemoryRatio)/100
+}
+
 // QueryResult is what a query by key found.
 type QueryResult struct {
 	Records            []byte // concatenated, ascending by physical offset

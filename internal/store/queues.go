@@ -138,6 +138,10 @@ func (s *Store) DeleteTopic(topic string) error {
 		s.queuesMu.Unlock()
 	}()
 
+	// Nothing may be saved from here on, or it would make files in a folder that is being removed.
+	k := &s.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if len(gone) > 0 {
 		counters := make([]*commitlog.Counter, len(gone))
 		for i, q := range gone {
@@ -153,13 +157,10 @@ func (s *Store) DeleteTopic(topic string) error {
 		}
 		s.dispatching.Unlock()
 	}
-	if err := s.set.RemoveTopic(topic); err != nil {
+	if err := s.set.RemoveTopic(topic); err != nil || len(gone) == 0 {
 		return err
 	}
-	if len(gone) == 0 {
-		return nil
-	}
-	return s.checkpoint(false)
+	return k.checkpoint(s, false)
 }
 
 // CleanUnused removes the queues of topics that keep refuses.

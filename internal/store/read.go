@@ -101,7 +101,7 @@ func (s *Store) readQueue(dst []byte, q *queue, r *ReadRequest, res *ReadResult)
 	x := readings.Get().(*reading)
 	*x = reading{
 		s: s, cfg: limits, q: q, r: r, res: res, dst: dst, maxBytes: mostReadBytes,
-		hot: s.log.Max() - memoryBytes()*int64(limits.MemoryRatio)/100,
+		hot: s.youngFrom(),
 	}
 	if r.MaxBytes > 0 {
 		x.maxBytes = min(max(r.MaxBytes, leastReadBytes), mostReadBytes)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"runtime"
 	"slices"
@@ -237,161 +236,6 @@ func (r *recovery) foreignStart() int64 {
 	return starts[0]
 }
 
-// scan reads the log from from on, puts what the queues lack, and gives the end of the log.
-func (r *recovery) scan(from int64) (end int64, err error) {
-	sc := r.s.log.Scan(from, r.logEnd, r.check)
-	defer sc.Close()
-	var rec message.Record
-	for {
-		_, err := sc.Next(&rec)
-		bad := (*commitlog.BadRecord)(nil)
-		switch {
-		case errors.Is(err, io.EOF):
-			return sc.Pos(), nil
-		case errors.As(err, &bad):
-			next, ok, err := r.torn(bad)
-			if err != nil || !ok {
-				return bad.Offset, err
-			}
-			sc.Reset(next, r.logEnd)
-		case err != nil:
-			return 0, err
-		default:
-			if err := r.record(&rec, false); err != nil {
-				return 0, err
-			}
-		}
-		if err := r.progress(sc.Pos(), r.logEnd); err != nil {
-			return 0, err
-		}
-	}
-}
-
-// torn decides about a bad record. The log ends there, if the record may be the one that was being written when the
-// machine stopped. If it was durable before, it is damage: then the log goes on at the next good record, when there is
-// one. After a Java broker nobody knows what was durable; there it is damage if a later file has records.
-func (r *recovery) torn(bad *commitlog.BadRecord) (next int64, ok bool, err error) {
-	s := r.s
-	durable := bad.Offset < r.mark.Flushed
-	if !durable && (r.mark.Number > 0 || !r.fileFollows(bad.Offset)) {
-		if !bad.Empty {
-			s.logger.Warn("the commit log ends in a torn record, which is cut off", "file", bad.Path, "offset", bad.Offset, "err", bad.Reason)
-		}
-		return 0, false, nil
-	}
-	next, ok, err = s.log.Resync(bad.Offset+1, r.logEnd, r.check)
-	switch {
-	case err != nil:
-		return 0, false, err
-	case ok:
-		s.logger.Error("the commit log is damaged: messages are lost, what follows is kept", "file", bad.Path, "offset", bad.Offset, "bytes", next-bad.Offset, "err", bad.Reason)
-	case durable:
-		s.logger.Error("the commit log is damaged at its end: messages that were acknowledged are lost", "file", bad.Path, "offset", bad.Offset, "was_durable_to", r.mark.Flushed, "err", bad.Reason)
-	}
-	return next, ok, nil
-}
-
-// fileFollows tells whether a log file after the one that holds off begins with a good record.
-func (r *recovery) fileFollows(off int64) bool {
-	files := r.s.log.Files()
-	for _, start := range files.Starts() {
-		if start <= off {
-			continue
-		}
-		sc := r.s.log.Scan(start, r.logEnd, r.check)
-		var rec message.Record
-		_, err := sc.Next(&rec)
-		sc.Close()
-		if err == nil && rec.PhysicalOffset == start {
-			return true
-		}
-	}
-	return false
-}
-
-// record puts a record into its queue. With fill what is missing before it is filled up: the log does not have it.
-func (r *recovery) record(rec *message.Record, fill bool) error {
-	r.records++
-	if rec.PhysicalOffset >= r.last {
-		r.last, r.lastTime = rec.PhysicalOffset, rec.StoreTimestamp
-	}
-	if !fill && rec.PhysicalOffset < r.mark.Dispatched {
-		return nil // looked at for damage only: its queue has it, or was deleted since
-	}
-	transaction := message.Transaction(rec.SysFlag)
-	if transaction != 0 && transaction != message.TransactionCommit || rec.SysFlag&message.FlagInnerBatch != 0 {
-		return nil
-	}
-	q, err := r.queueOf(rec)
-	if q == nil || err != nil {
-		return err
-	}
-	if fill && !r.rebuild {
-		if _, gap := r.gaps[q]; !gap {
-			return nil
-		}
-	}
-	unit := consumequeue.Unit{PhysicalOffset: rec.PhysicalOffset, Size: rec.Size, TagsCode: r.s.tagsCodeOf(rec)}
-	place, pending := q.Put(rec.QueueOffset, unit)
-	switch {
-	case place == consumequeue.Ahead && !fill:
-		r.gaps[q] = struct{}{}
-		return nil
-	case place == consumequeue.Ahead:
-		r.s.logger.Warn("messages of a queue are lost", "topic", q.name.Topic, "queue", q.name.QueueID, "offset", q.End(), "count", rec.QueueOffset-q.End())
-		q.Fill(rec.QueueOffset)
-		_, pending = q.Put(rec.QueueOffset, unit)
-	case place == consumequeue.Before:
-		// Its first files are lost, or the log was given older files back.
-		r.gaps[q] = struct{}{}
-		if err := q.Reset(); err != nil {
-			return err
-		}
-		if !fill {
-			return nil
-		}
-		_, pending = q.Put(rec.QueueOffset, unit)
-	case place == consumequeue.Restart:
-		// The topic was deleted and made anew; or the disk kept a unit whose record it lost.
-		if err := q.Truncate(rec.QueueOffset); err != nil {
-			return err
-		}
-		_, pending = q.Put(rec.QueueOffset, unit)
-	}
-	if pending > 0 {
-		r.s.dispatching.Lock()
-		r.s.listLocked(q, pending)
-		r.s.dispatching.Unlock()
-	}
-	if r.s.set.Unsaved() >= saveAllAt {
-		return r.save()
-	}
-	return nil
-}
-
-func (r *recovery) save() error {
-	k := &r.s.keeper
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.save(r.s, r.s.takeDirty())
-}
-
-// queueOf finds the queue of a record, or makes it; nil for a topic that was deleted.
-func (r *recovery) queueOf(rec *message.Record) (*queue, error) {
-	topic := text(rec.Topic)
-	if q := r.s.queues[QueueName{topic, rec.QueueID}]; q != nil {
-		return q, nil
-	}
-	if r.skipped[topic] {
-		return nil, nil
-	}
-	if !r.s.deps.TopicExists(topic) {
-		r.skipped[string(rec.Topic)] = true
-		return nil, nil
-	}
-	return r.s.queueFor(topic, rec.QueueID)
-}
-
 // cut makes end the end of log and queues. What was read from from on may still be in the page cache only.
 func (r *recovery) cut(from, end int64) error {
 	s := r.s
@@ -416,79 +260,13 @@ func (r *recovery) cut(from, end int64) error {
 	return nil
 }
 
-// fillGaps reads the log before the scan's start again for queues that lack units from there.
-func (r *recovery) fillGaps(from, end int64) error {
-	if !r.rebuild && len(r.gaps) == 0 {
-		return nil
-	}
-	start := r.s.log.Min()
-	if !r.rebuild {
-		low := from
-		for q := range r.gaps {
-			r.s.logger.Error("a consume queue lacks messages that the log has: it is completed", "topic", q.name.Topic, "queue", q.name.QueueID, "offset", q.End())
-			low = min(low, q.Physical())
-		}
-		start = max(start, low)
-	}
-	sc := r.s.log.Scan(start, end, r.check)
-	defer sc.Close()
-	var rec message.Record
-	for {
-		_, err := sc.Next(&rec)
-		bad := (*commitlog.BadRecord)(nil)
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case errors.As(err, &bad):
-			next, ok, err := r.s.log.Resync(bad.Offset+1, end, r.check)
-			if err != nil {
-				return err
-			}
-			r.s.logger.Error("the commit log is damaged: messages are lost, what follows is kept", "file", bad.Path, "offset", bad.Offset, "err", bad.Reason)
-			if !ok {
-				return nil
-			}
-			sc.Reset(next, end)
-		case err != nil:
-			return err
-		default:
-			if err := r.record(&rec, true); err != nil {
-				return err
-			}
-		}
-		if err := r.progress(sc.Pos(), end); err != nil {
-			return err
-		}
-	}
-}
-
-// progress tells now and then how far recovery is.
-func (r *recovery) progress(pos, end int64) error {
-	if r.records%1024 != 0 {
-		return nil
-	}
-	if r.s.deps.Recovering != nil {
-		r.s.deps.Recovering(pos, end)
-	}
-	if time.Since(r.told) > 2*time.Second {
-		r.told = time.Now()
-		r.s.logger.Info("recovering", "offset", pos, "of", end, "records", r.records)
-	}
-	return r.ctx.Err()
-}
-
 // restoreIndex brings the index to a state that can be gone on from. What it lacks is added in the background.
 func (r *recovery) restoreIndex(end int64) error {
 	i, logMin := r.s.index, r.s.log.Min()
 	switch {
 	case r.mark.Number > 0 && i.x.Has(r.mark.Index):
 		pos := r.mark.IndexPos
-		var err error
-		if r.crashed {
-			err = i.x.Restore(r.mark.Index)
-		} else {
-			err = i.x.Continue()
-		}
+		err := i.x.Restore(r.mark.Index, !r.crashed)
 		i.begin(min(pos, end), r.mark.Index)
 		if pos > end {
 			i.x.Limit(end)
@@ -522,13 +300,13 @@ func (r *recovery) finish(from, end int64) error {
 	s.dispatched.end = end
 	if r.last >= 0 {
 		s.dispatched.last, s.dispatched.time = r.last, r.lastTime
-		k.file.foreign.Confirm = r.last
+		k.confirm = r.last
 	}
 	k.last = time.Now()
 	if r.mark.Number > 0 {
-		k.starts = append(k.starts, r.mark.ScanFrom)
+		s.dispatched.start = append(s.dispatched.start, r.mark.ScanFrom)
 	} else {
-		k.starts = append(k.starts, from)
+		s.dispatched.start = append(s.dispatched.start, from)
 	}
 	if r.mark.Number > 0 && end >= max(r.mark.Dispatched, r.mark.IndexPos) {
 		k.marked.Store(r.mark.Dispatched)

@@ -41,6 +41,8 @@ type Store struct {
 	disk    diskWatch
 	reads   readStats
 
+	batched map[string]bool // topics with batch queues, which Goddard does not have: they are left alone
+
 	queuesMu sync.RWMutex
 	queues   map[QueueName]*queue
 	deleting map[string]bool // topics whose folders are being removed
@@ -85,6 +87,8 @@ func newStore(cfg Config, d Deps) *Store {
 	}
 	s := &Store{deps: d, logger: d.Logger, fs: d.FS, queues: make(map[QueueName]*queue), deleting: make(map[string]bool)}
 	s.keeper.pulse = newPulse()
+	s.keeper.enough.Store(cfg.Flushing.CheckpointBytes)
+	s.keeper.much.Store(saveAllAt)
 	s.keeper.unsynced = make(map[*queue]struct{})
 	s.cfg.Store(&cfg)
 	s.handles = segment.NewHandles(d.FS, int(cfg.Files.OpenFiles))
@@ -110,6 +114,9 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	if s.log, err = commitlog.Open(s.logConfig()); err != nil {
+		return err
+	}
+	if s.batched, err = s.batchTopics(); err != nil {
 		return err
 	}
 	if cfg.Index.Enable {
@@ -171,6 +178,21 @@ func (s *Store) logConfig() commitlog.Config {
 	}
 }
 
+// batchTopics are the topics for which a Java broker made batch queues (attribute queue.type=BatchCQ). Simple queues for
+// them would keep that broker from opening the store again.
+func (s *Store) batchTopics() (map[string]bool, error) {
+	entries, err := s.fs.ReadDir(filepath.Join(s.config().Root, "batchconsumequeue"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list the batch queues: %w", err)
+	}
+	topics := map[string]bool{}
+	for _, e := range entries {
+		topics[e.Name()] = true
+		s.logger.Warn("the topic has batch queues: its messages are kept, but cannot be read or added to", "topic", e.Name())
+	}
+	return topics, nil
+}
+
 // start begins to take messages at end.
 func (s *Store) start(end int64) {
 	ctx, stop := context.WithCancel(context.Background())
@@ -179,6 +201,7 @@ func (s *Store) start(end int64) {
 	s.running.Go(func() { s.keeper.run(ctx, s) })
 	s.running.Go(func() { s.watchDisk(ctx) })
 	if s.index != nil {
+		s.index.start = end
 		s.running.Go(func() { s.index.run(ctx) })
 	}
 	s.register()

@@ -28,10 +28,11 @@ const maxAutoCreated = protocol.MaxRetryTopicLength - len(protocol.RetryPrefix)
 
 // Options of a Table. Functions are asked at each use.
 type Options struct {
-	Path       string // of subscriptionGroup.json; its folder exists
-	Logger     *slog.Logger
-	AutoCreate func() bool      // groups come to be by use (autoCreateSubscriptionGroup)
-	Now        func() time.Time // nil: time.Now
+	Path         string // of subscriptionGroup.json; its folder exists
+	Logger       *slog.Logger
+	AutoCreate   func() bool      // groups come to be by use (autoCreateSubscriptionGroup)
+	CreateSystem func() bool      // those of the system do even without it (enableCreateSysGroup)
+	Now          func() time.Time // nil: time.Now
 }
 
 // Table is the settings of a broker's groups. All methods may be called at the same
@@ -100,8 +101,9 @@ func (t *Table) Get(name string) *Config { return t.names.Get(name) }
 func (t *Table) GetBytes(name []byte) *Config { return t.names.GetBytes(name) }
 
 // Find gives a group's settings and creates the group with defaults if it is missing
-// and groups come to be by use, or it is one of the system's. nil: there is no such
-// group. It does not wait for the disk (RocketMQ: findSubscriptionGroupConfig).
+// and groups come to be by use, or it is one of the system's and those do. nil: there is no such
+// group. It does not wait for the disk, see Flush (RocketMQ:
+// findSubscriptionGroupConfig).
 func (t *Table) Find(name string) *Config {
 	if c := t.names.Get(name); c != nil {
 		return c
@@ -118,7 +120,8 @@ func (t *Table) FindBytes(name []byte) *Config {
 }
 
 func (t *Table) create(name string) *Config {
-	if !t.o.AutoCreate() && !protocol.IsSystemGroup(name) || !creatable(name) {
+	byUse := t.o.AutoCreate() || protocol.IsSystemGroup(name) && t.o.CreateSystem()
+	if !byUse || !creatable(name) {
 		return nil
 	}
 	t.mu.Lock()
@@ -130,6 +133,15 @@ func (t *Table) create(name string) *Config {
 	t.putLocked(c)
 	t.o.Logger.Info("consumer group created by its first use", "group", name)
 	return c
+}
+
+// Flush waits until all groups made so far are on disk; those who wait at the same time
+// share one sync.
+func (t *Table) Flush() error {
+	if err := t.keeper.Flush(); err != nil {
+		return fmt.Errorf("keep consumer groups: %w", err)
+	}
+	return nil
 }
 
 // creatable tells whether a group of that name may come to be by use.

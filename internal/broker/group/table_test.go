@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func options(dir string) Options {
 	return Options{
 		Path: filepath.Join(dir, "subscriptionGroup.json"), Logger: slog.New(slog.DiscardHandler),
-		AutoCreate: func() bool { return true },
+		AutoCreate: func() bool { return true }, CreateSystem: func() bool { return true },
 	}
 }
 
@@ -69,25 +69,27 @@ func TestGroupsOfAFreshBroker(t *testing.T) {
 func TestFind(t *testing.T) {
 	longest := strings.Repeat("g", 248)
 	for _, c := range []struct {
-		situation string
-		auto      bool
-		name      string
-		created   bool
+		situation    string
+		auto, system bool // what the settings allow
+		name         string
+		created      bool
 	}{
-		{"the usual", true, "G", true},
-		{"not allowed", false, "G", false},
-		{"a group of the system, not allowed", false, "CID_RMQ_SYS_X", true},
-		{"longest that administrators may make", true, strings.Repeat("g", 120), true},
-		{"longer, as other clients allow", true, strings.Repeat("g", 121), true},
-		{"its retry topic just fits", true, longest, true},
-		{"its retry topic does not fit", true, longest + "g", false},
-		{"blank", true, "", false},
-		{"a character not allowed", true, "a b", false},
-		{"a long name with one", true, longest[:247] + ".", false},
+		{"the usual", true, true, "G", true},
+		{"not allowed", false, true, "G", false},
+		{"a group of the system, groups in general not allowed", false, true, "CID_RMQ_SYS_X", true},
+		{"a group of the system, not allowed either", false, false, "CID_RMQ_SYS_X", false},
+		{"a group of the system, groups in general allowed", true, false, "CID_RMQ_SYS_X", true},
+		{"longest that administrators may make", true, true, strings.Repeat("g", 120), true},
+		{"longer, as other clients allow", true, true, strings.Repeat("g", 121), true},
+		{"its retry topic just fits", true, true, longest, true},
+		{"its retry topic does not fit", true, true, longest + "g", false},
+		{"blank", true, true, "", false},
+		{"a character not allowed", true, true, "a b", false},
+		{"a long name with one", true, true, longest[:247] + ".", false},
 	} {
 		t.Run(c.situation, func(t *testing.T) {
 			o := options(t.TempDir())
-			o.AutoCreate = func() bool { return c.auto }
+			o.AutoCreate, o.CreateSystem = func() bool { return c.auto }, func() bool { return c.system }
 			table := open(t, o)
 			if table.Get(c.name) != nil || table.GetBytes([]byte(c.name)) != nil {
 				t.Fatal("a look-up created it")
@@ -101,6 +103,25 @@ func TestFind(t *testing.T) {
 				t.Fatalf("the version moved: %v", moved)
 			}
 		})
+	}
+}
+
+// A group made by use is in memory first; Flush is for those who answer for it.
+func TestFlushKeepsGroupsMadeByUse(t *testing.T) {
+	dir := t.TempDir()
+	table := open(t, options(dir))
+	table.Find("G")
+	must(t, table.Flush())
+	journal, err := os.ReadFile(filepath.Join(dir, "subscriptionGroup.json.journal"))
+	must(t, err)
+	file, _ := os.ReadFile(filepath.Join(dir, "subscriptionGroup.json"))
+	copied := t.TempDir()
+	write(t, filepath.Join(copied, "subscriptionGroup.json.journal"), string(journal))
+	if file != nil {
+		write(t, filepath.Join(copied, "subscriptionGroup.json"), string(file))
+	}
+	if open(t, options(copied)).Get("G") == nil {
+		t.Fatal("a crash forgets the group")
 	}
 }
 

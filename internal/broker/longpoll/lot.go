@@ -105,8 +105,9 @@ func (l *Lot) Park(p *Pull) error {
 	return nil
 }
 
-// Arrived tells that the end of a queue is now next, by a message with that code of tags. It does not block.
-func (l *Lot) Arrived(topic string, queueID int32, next, tagsCode int64) {
+// Arrived tells that the end of a queue is now next, by a message with that code of tags and text of properties, which is
+// not kept. It does not block.
+func (l *Lot) Arrived(topic string, queueID int32, next, tagsCode int64, properties []byte) {
 	if l.held.Load() == 0 {
 		return
 	}
@@ -119,7 +120,7 @@ func (l *Lot) Arrived(topic string, queueID int32, next, tagsCode int64) {
 			following := p.next // p may leave the ring
 			switch {
 			case p.Quiet || next <= p.Offset:
-			case p.Filter == nil || p.Filter.MatchTags(tagsCode):
+			case p.Filter == nil || p.Filter.MatchTags(tagsCode) && p.Filter.MatchProperties(properties):
 				l.takeLocked(s, p)
 			case !p.missed:
 				soonest = min(soonest, l.missLocked(s, p))

@@ -20,7 +20,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type wants int64
 
-func (w wants) MatchTags(code int64) bool { return code == int64(w) }
+func (w wants) MatchTags(code int64) bool   { return code == int64(w) }
+func (w wants) MatchProperties([]byte) bool { return true }
+
+// wantsText wants messages with just these properties.
+type wantsText string
+
+func (wantsText) MatchTags(int64) bool                { return true }
+func (w wantsText) MatchProperties(props []byte) bool { return string(props) == string(w) }
 
 // held notes when it was resumed.
 type held struct {
@@ -48,6 +55,7 @@ func TestWhenAPullIsResumed(t *testing.T) {
 		queue int32
 		next  int64
 		tags  int64
+		props string
 	}
 	const hold = 15 * time.Second
 	tests := []struct {
@@ -57,17 +65,19 @@ func TestWhenAPullIsResumed(t *testing.T) {
 		news      []news
 		want      time.Duration // since parking
 	}{
-		{"a message arrives", nil, false, []news{{time.Second, 0, 6, 0}}, time.Second},
+		{"a message arrives", nil, false, []news{{time.Second, 0, 6, 0, ""}}, time.Second},
 		{"nothing arrives", nil, false, nil, hold},
-		{"a message arrives in another queue", nil, false, []news{{time.Second, 1, 6, 0}}, hold},
-		{"news of what the pull has already", nil, false, []news{{time.Second, 0, 5, 0}}, hold},
-		{"a message with the wanted tag", wants(7), false, []news{{time.Second, 0, 6, 7}}, time.Second},
-		{"a message with another tag: some seconds later", wants(7), false, []news{{time.Second, 0, 6, 8}}, time.Second + DefaultMissDelay},
+		{"a message arrives in another queue", nil, false, []news{{time.Second, 1, 6, 0, ""}}, hold},
+		{"news of what the pull has already", nil, false, []news{{time.Second, 0, 5, 0, ""}}, hold},
+		{"a message with the wanted tag", wants(7), false, []news{{time.Second, 0, 6, 7, ""}}, time.Second},
+		{"a message with another tag: some seconds later", wants(7), false, []news{{time.Second, 0, 6, 8, ""}}, time.Second + DefaultMissDelay},
 		{"the first of several with another tag counts", wants(7), false,
-			[]news{{time.Second, 0, 6, 8}, {2 * time.Second, 0, 7, 8}}, time.Second + DefaultMissDelay},
-		{"the wanted tag after another one", wants(7), false, []news{{time.Second, 0, 6, 8}, {2 * time.Second, 0, 7, 7}}, 2 * time.Second},
-		{"another tag just before the end", wants(7), false, []news{{hold - time.Second, 0, 6, 8}}, hold},
-		{"short polling: arrivals do not count", nil, true, []news{{time.Second, 0, 6, 0}}, hold},
+			[]news{{time.Second, 0, 6, 8, ""}, {2 * time.Second, 0, 7, 8, ""}}, time.Second + DefaultMissDelay},
+		{"the wanted tag after another one", wants(7), false, []news{{time.Second, 0, 6, 8, ""}, {2 * time.Second, 0, 7, 7, ""}}, 2 * time.Second},
+		{"a message with the wanted properties", wantsText("a"), false, []news{{time.Second, 0, 6, 0, "a"}}, time.Second},
+		{"a message with other properties: some seconds later", wantsText("a"), false, []news{{time.Second, 0, 6, 0, "b"}}, time.Second + DefaultMissDelay},
+		{"another tag just before the end", wants(7), false, []news{{hold - time.Second, 0, 6, 8, ""}}, hold},
+		{"short polling: arrivals do not count", nil, true, []news{{time.Second, 0, 6, 0, ""}}, hold},
 	}
 	for _, tt := range tests {
 		t.Run(tt.situation, func(t *testing.T) {
@@ -82,7 +92,7 @@ func TestWhenAPullIsResumed(t *testing.T) {
 				}
 				for _, n := range tt.news {
 					time.Sleep(time.Until(start.Add(n.after)))
-					l.Arrived("T", n.queue, n.next, n.tags)
+					l.Arrived("T", n.queue, n.next, n.tags, []byte(n.props))
 				}
 				time.Sleep(time.Minute)
 				got := time.Duration(p.at.Load() - start.UnixNano())
@@ -123,12 +133,12 @@ func TestOneMessageResumesAllThatWantIt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l.Arrived("T", 0, 1, 3)
+	l.Arrived("T", 0, 1, 3, nil)
 	waitFor(t, func() bool { return l.Held() == len(others) })
 	for _, p := range all {
 		waitFor(t, func() bool { return p.resumed.Load() == 1 })
 	}
-	l.Arrived("T", 0, 2, 9)
+	l.Arrived("T", 0, 2, 9, nil)
 	for _, p := range others {
 		waitFor(t, func() bool { return p.resumed.Load() == 1 })
 	}
@@ -181,7 +191,7 @@ func TestArrivalsDoNotWait(t *testing.T) {
 	told := make(chan struct{})
 	go func() {
 		for i := range 100 {
-			l.Arrived("T", int32(i), 1, 0)
+			l.Arrived("T", int32(i), 1, 0, nil)
 		}
 		close(told)
 	}()
@@ -222,7 +232,7 @@ func TestEachPullIsResumedOnce(t *testing.T) {
 				all[w] = append(all[w], p)
 				switch rnd.IntN(4) {
 				case 0:
-					l.Arrived("T", rnd.Int32N(8), rnd.Int64N(6), rnd.Int64N(3))
+					l.Arrived("T", rnd.Int32N(8), rnd.Int64N(6), rnd.Int64N(3), nil)
 				case 1:
 					l.Wake(&all[w][rnd.IntN(len(all[w]))].Pull)
 				}
@@ -257,6 +267,6 @@ func BenchmarkArrived(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		l.Arrived("other", 0, 1, 0)
+		l.Arrived("other", 0, 1, 0, nil)
 	}
 }

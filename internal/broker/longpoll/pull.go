@@ -3,9 +3,10 @@
 
 package longpoll
 
-// Filter decides whether a message is wanted, by the code of its tags.
+// Filter decides whether a message is wanted. It is asked under a lock: it must not wait.
 type Filter interface {
-	MatchTags(tagsCode int64) bool
+	MatchTags(tagsCode int64) bool          // as far as the code of its tags tells
+	MatchProperties(properties []byte) bool // of what MatchTags let pass
 }
 
 // Owner is the pull as its owner knows it.

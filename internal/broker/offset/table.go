@@ -72,6 +72,48 @@ func (t *Table) CommitBytes(topic, group []byte, queue int32, offset int64) {
 	}
 }
 
+// MaxStray bounds the queue ids beyond a topic's queues in which progress of a group is kept. RocketMQ keeps any: a client
+// gone wrong fills its memory and its file with them.
+const MaxStray = 64
+
+// CommitStray is CommitBytes for a queue id that is not one of the topic's, which has those below queues. It is false, and
+// nothing changes, when progress in MaxStray such ids is kept already.
+func (t *Table) CommitStray(topic, group []byte, queue, queues int32, offset int64) (kept bool) {
+	for {
+		e := t.entryForBytes(topic, group)
+		if kept, gone := e.commitStray(t, queue, queues, offset); !gone {
+			return kept
+		}
+	}
+}
+
+func (e *entry) commitStray(t *Table, queue, queues int32, offset int64) (kept, gone bool) {
+	e.mu.Lock()
+	_, known := e.committed[queue]
+	gone, kept = e.gone, known || e.strayLocked(queues) < MaxStray
+	if !gone && kept {
+		e.setLocked(t, queue, offset)
+	}
+	e.mu.Unlock()
+	if !gone && kept {
+		t.count()
+	}
+	return kept, gone
+}
+
+// strayLocked counts the queue ids that a topic with so many queues does not have.
+func (e *entry) strayLocked(queues int32) (n int) {
+	if len(e.committed) < MaxStray {
+		return 0 // at least room for one more
+	}
+	for queue := range e.committed {
+		if queue < 0 || queue >= queues {
+			n++
+		}
+	}
+	return n
+}
+
 // commit is false for an entry that was removed meanwhile.
 func (e *entry) commit(t *Table, queue int32, offset int64) bool {
 	e.mu.Lock()
@@ -79,16 +121,24 @@ func (e *entry) commit(t *Table, queue int32, offset int64) bool {
 		e.mu.Unlock()
 		return false
 	}
-	before, known := e.committed[queue]
-	if !known || before != offset {
+	e.setLocked(t, queue, offset)
+	e.mu.Unlock()
+	t.count()
+	return true
+}
+
+func (e *entry) setLocked(t *Table, queue int32, offset int64) {
+	if before, known := e.committed[queue]; !known || before != offset {
 		e.committed[queue] = offset
 		t.touch()
 	}
-	e.mu.Unlock()
+}
+
+// count counts a commit; every so many make a new version.
+func (t *Table) count() {
 	if t.commits.Add(1)%max(t.o.VersionStep(), 1) == 0 {
 		t.advance()
 	}
-	return true
 }
 
 // SetPulled remembers the next offset a group will pull from a queue.

@@ -17,6 +17,8 @@ type Config struct {
 	QueueType     QueueType
 	CleanupPolicy CleanupPolicy
 	MessageType   MessageType
+
+	creation uint64 // number in the journal of the change that created the topic; 0: a file has it
 }
 
 // QueueType is the form of a topic's queues on disk (attribute queue.type).

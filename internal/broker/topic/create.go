@@ -17,9 +17,8 @@ type FirstSend struct {
 }
 
 // AutoCreate gives the topic of a first send, after creating it if its template lets
-// it. It gives nil when there is no such topic and none may be created; an error says
-// that the topic was created but is not safe on disk. It waits for the disk when it
-// creates.
+// it. It gives nil when there is no such topic and none may be created. It waits until
+// the topic is on disk, whoever created it; an error says that it is not.
 //
 // Unlike RocketMQ it leaves the template as it is when autoCreateTopicEnable is off,
 // so that turning it on again works without a restart.
@@ -27,7 +26,7 @@ func (t *Table) AutoCreate(s FirstSend) (*Config, error) {
 	t.mu.Lock()
 	if c := t.names.Get(s.Topic); c != nil {
 		t.mu.Unlock()
-		return c, nil
+		return c, t.Await(c)
 	}
 	template := t.names.Get(s.Template)
 	if template == nil || !protocol.CanInherit(template.Perm) || s.Template == protocol.TopicDefault && !t.o.AutoCreate() {
@@ -49,9 +48,8 @@ func (t *Table) AutoCreate(s FirstSend) (*Config, error) {
 }
 
 // EnsureRetry gives the retry topic of a group and creates it if it is missing. It
-// does not wait for the disk: if the creation is lost by a crash, the next heartbeat
-// of the group repeats it. A retry topic that is there takes over order and keeps the
-// rest.
+// does not wait for the disk; whoever puts a message into the topic calls Await first.
+// A retry topic that is there takes over order and keeps the rest.
 func (t *Table) EnsureRetry(group string, queues int32, order bool, sysFlag int32) *Config {
 	name := protocol.RetryTopic(group)
 	if have := t.names.Get(name); have != nil && have.Order == order {
@@ -78,16 +76,16 @@ func (t *Table) EnsureRetry(group string, queues int32, order bool, sysFlag int3
 	return created
 }
 
-// Ensure gives the topic of that name and creates it as c says if it is missing. An
-// error says that it was created but is not safe on disk; it waits for the disk then.
+// Ensure gives the topic of that name and creates it as c says if it is missing. It
+// waits until the topic is on disk, whoever created it; an error says that it is not.
 func (t *Table) Ensure(c *protocol.TopicConfig) (*Config, error) {
 	if have := t.names.Get(c.TopicName); have != nil {
-		return have, nil
+		return have, t.Await(have)
 	}
 	t.mu.Lock()
 	if have := t.names.Get(c.TopicName); have != nil {
 		t.mu.Unlock()
-		return have, nil
+		return have, t.Await(have)
 	}
 	created := newConfig(c.Clone())
 	n := t.putLocked(created)

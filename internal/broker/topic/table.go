@@ -205,9 +205,31 @@ func (t *Table) SetOrder(names []string) error {
 // putLocked publishes a topic, moves the version on and gives the number of the
 // change in the journal.
 func (t *Table) putLocked(c *Config) uint64 {
-	t.names.Put(c.TopicName, c)
 	t.version.Advance(t.o.Now(), 0)
-	return t.keeper.Append(encodeChange(change{Version: t.version, Topic: &c.TopicConfig}))
+	n := t.keeper.Append(encodeChange(change{Version: t.version, Topic: &c.TopicConfig}))
+	c.creation = n
+	if before := t.names.Get(c.TopicName); before != nil {
+		c.creation = before.creation
+	}
+	t.names.Put(c.TopicName, c)
+	return n
+}
+
+// Kept tells whether a topic is on disk. Until it is, nobody may be told that a message
+// is in it: after a crash recovery finds no such topic and leaves its messages out of
+// their queues. It costs next to nothing.
+func (t *Table) Kept(c *Config) bool { return t.keeper.Kept(c.creation) }
+
+// Await returns when a topic is on disk; those who wait at the same time share one sync.
+// An error says that it is not.
+func (t *Table) Await(c *Config) error {
+	if t.Kept(c) {
+		return nil
+	}
+	if err := t.keeper.Wait(c.creation); err != nil {
+		return fmt.Errorf("keep topic %s: %w", c.TopicName, err)
+	}
+	return nil
 }
 
 // settle waits until change n is on disk and tells of the change. It is told of even

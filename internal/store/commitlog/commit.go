@@ -57,7 +57,6 @@ func (l *Log) deliver(g *group, status Status) {
 	l.cfg.Dispatch(g.entries, g.end)
 	l.tell(g, status, nil)
 	l.delivered.Store(g.end)
-	l.inFlight.Store(nil) // before the group is used again: see expire
 	l.giveBack(g)
 }
 
@@ -211,6 +210,7 @@ func (l *Log) tickLoop() {
 func (l *Log) Drain() {
 	if l.cfg.Sync {
 		l.syncAll()
+		l.awaitDeliveries()
 		return
 	}
 	l.writing.Lock()

@@ -7,7 +7,8 @@
 // gathered since the last write are the pending group. Commit writes the pending group with one pwrite. With async
 // flush the caller of Commit does it, unless somebody else is writing already, who then goes on with the next group;
 // with sync flush one goroutine writes and syncs group after group, and what is appended during a sync is the next
-// group. A group that is done is handed to Dispatch first, then everybody who waits for it is told.
+// group. A group that is done is handed to Dispatch first, then everybody who waits for it is told; with sync flush
+// that is done by a second goroutine while the next group is synced, if there is one.
 //
 //	Append ──> pending group ──Commit──> written ──(sync flush: fdatasync)──> Dispatch ──> waiters
 //

@@ -79,6 +79,8 @@ type Log struct {
 	flushTime atomic.Int64 // store time of the newest flushed record, ms
 
 	inFlight   atomic.Pointer[group] // with Sync: the group being synced
+	passing    atomic.Int32          // with Sync: groups that deliverLoop has still to deliver
+	deliveries chan delivery         // to deliverLoop; closed by Close
 	ticking    atomic.Bool           // the ticker knows that there is something to commit
 	flushing   atomic.Bool           // the flusher knows that there is something to flush
 	syncing    sync.Mutex            // one fdatasync round at a time
@@ -89,6 +91,7 @@ type Log struct {
 	extend     chan struct{}         // to the allocator
 	done       chan struct{}
 	background sync.WaitGroup
+	delivering sync.WaitGroup
 
 	Stats Stats
 }
@@ -102,7 +105,7 @@ func Open(cfg Config) (*Log, error) {
 	l := &Log{
 		cfg: cfg, files: files, epoch: time.Now(), tail: newTail(cfg.TailBytes, cfg.FileSize),
 		kick: make(chan struct{}, 1), hand: make(chan struct{}, 1), tick: make(chan struct{}, 1), flush: make(chan struct{}, 1), extend: make(chan struct{}, 1),
-		done: make(chan struct{}),
+		done: make(chan struct{}), deliveries: make(chan delivery, 2),
 	}
 	if first, end, ok := files.Range(); ok {
 		l.first.Store(first)
@@ -126,6 +129,7 @@ func (l *Log) Start(end int64) {
 	loops := []func(){l.tickLoop, l.allocateLoop}
 	if l.cfg.Sync {
 		loops = append(loops, l.syncLoop)
+		l.delivering.Go(l.deliverLoop)
 	} else {
 		loops = append(loops, l.flushLoop)
 	}
@@ -157,8 +161,10 @@ func (l *Log) Close() error {
 	l.mu.Unlock()
 
 	close(l.done)
-	l.background.Wait() // the loops finish what is pending
-	l.drain()
+	l.background.Wait()
+	l.Drain()
+	close(l.deliveries)
+	l.delivering.Wait()
 	if failed != nil && !errors.Is(failed, ErrNoSpace) {
 		return failed
 	}
@@ -172,15 +178,6 @@ func (l *Log) Close() error {
 		return fmt.Errorf("remove log files made ahead: %w", err)
 	}
 	return l.files.SyncDirs()
-}
-
-// drain finishes the pending group when the loops are gone.
-func (l *Log) drain() {
-	if l.cfg.Sync {
-		l.syncAll()
-	} else {
-		l.Commit()
-	}
 }
 
 // fail makes the log refuse everything for good.

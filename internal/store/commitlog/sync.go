@@ -4,6 +4,7 @@
 package commitlog
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -34,25 +35,65 @@ func (l *Log) syncAll() {
 			return
 		}
 		l.inFlight.Store(g)
-		l.finishSynced(g)
+		err := l.syncGroup(g)
 		l.inFlight.Store(nil)
+		if err == nil {
+			l.pass(g)
+		}
 	}
 }
 
-// finishSynced writes and syncs a group, dispatches it and tells its waiters. Log.writing is held.
-func (l *Log) finishSynced(g *group) {
+// syncGroup writes and syncs a group. With an error its waiters were told. Log.writing is held.
+func (l *Log) syncGroup(g *group) error {
 	if err := l.write(g); err != nil {
 		l.writeFailed(g, err)
-		return
+		return err
 	}
 	g.tell.Lock()
 	l.tellSome(g, OK, nil, func(e *Entry) bool { return e.noWait })
 	g.tell.Unlock()
 	if err := l.SyncTo(g.end); err != nil {
 		l.tell(g, ServiceNotAvailable, err)
+		return err
+	}
+	return nil
+}
+
+// delivery is a synced group to be dispatched and told, or only a mark to be reached.
+type delivery struct {
+	g       *group
+	reached chan struct{}
+}
+
+// pass delivers a synced group. While there is more to sync another goroutine does it, so that the disk does not idle
+// while sockets are written; else it is not worth a hand-over. Log.writing is held: groups pass in order.
+func (l *Log) pass(g *group) {
+	if l.passing.Load() == 0 && l.waiting.Load() == 0 {
+		l.deliver(g, OK)
 		return
 	}
-	l.deliver(g, OK)
+	l.passing.Add(1)
+	l.deliveries <- delivery{g: g}
+}
+
+// deliverLoop delivers what pass gives it, until Close.
+func (l *Log) deliverLoop() {
+	for d := range l.deliveries {
+		if d.g != nil {
+			l.deliver(d.g, OK)
+			l.passing.Add(-1)
+		}
+		if d.reached != nil {
+			close(d.reached)
+		}
+	}
+}
+
+// awaitDeliveries waits until all groups that passed are delivered.
+func (l *Log) awaitDeliveries() {
+	d := delivery{reached: make(chan struct{})}
+	l.deliveries <- d
+	<-d.reached
 }
 
 // SyncTo makes the log durable up to off, which must be written. An error is final for the log.
@@ -80,7 +121,12 @@ func (l *Log) SyncTo(off int64) error {
 	return nil
 }
 
-// expire tells those who have been waiting for the disk for too long, and looks again while it hangs.
+// errNotWritten is told to those whose record had not even been written when their time was over.
+var errNotWritten = errors.New("the disk did not take the message in time; it may still be stored")
+
+// expire tells those who have been waiting for the disk for too long, and looks again while it hangs. A record that was
+// written is in the log and will be delivered: FlushDiskTimeout. One that was not may never be, if the write fails: its
+// sender must not take it for stored.
 func (l *Log) expire() {
 	select {
 	case <-l.done:
@@ -91,26 +137,28 @@ func (l *Log) expire() {
 	overdue := func(e *Entry) bool { return e.start <= limit }
 	if g := l.inFlight.Load(); g != nil && g.tell.TryLock() {
 		if !g.told && l.inFlight.Load() == g {
-			l.tellSome(g, FlushDiskTimeout, nil, overdue)
+			if g.end <= l.written.Load() {
+				l.tellSome(g, FlushDiskTimeout, nil, overdue)
+			} else {
+				l.tellSome(g, UnknownError, errNotWritten, overdue)
+			}
 		}
 		g.tell.Unlock()
 	}
 	l.mu.Lock()
 	var waiters []Waiter
-	var told []Appended
 	if l.pending != nil {
 		for i := range l.pending.entries {
 			if e := &l.pending.entries[i]; e.waiter != nil && overdue(e) {
 				waiters = append(waiters, e.waiter)
-				told = append(told, Appended{Status: FlushDiskTimeout, PhysicalOffset: e.PhysicalOffset, QueueOffset: e.QueueOffset,
-					StoreTimestamp: e.StoreTimestamp, Count: int(e.count), PhysicalOffsets: append([]int64(nil), l.pending.physical(i, int(e.count))...)})
 				e.waiter = nil
 			}
 		}
 	}
 	l.mu.Unlock()
-	for i, w := range waiters {
-		w.Appended(&told[i])
+	for _, w := range waiters {
+		l.Stats.Failed.Add(1)
+		w.Appended(&Appended{Status: UnknownError, Err: errNotWritten})
 	}
 	for _, w := range waiters {
 		w.Flush()

@@ -57,31 +57,54 @@ func (q *Queue) loadError(err error) error {
 
 // halve finds the end, all units below it being good and none behind.
 func (q *Queue) halve(starts []int64, good func(Unit) bool) (int64, error) {
-	per := q.set.UnitsPerFile()
 	for _, start := range slices.Backward(starts) {
 		low := start / UnitSize
 		u, err := q.Unit(low)
 		if err != nil {
 			return 0, err
 		}
+		if good(u) {
+			return q.halveFile(start, low+1, good)
+		}
+	}
+	return starts[0] / UnitSize, nil
+}
+
+// endBlock is how many units are read at once near the end: about a block of a disk.
+const endBlock = 4096/UnitSize + 2
+
+// halveFile finds the end in one file, the units below low being good. The end is most often in the last block that the
+// file system has data of.
+func (q *Queue) halveFile(start, low int64, good func(Unit) bool) (int64, error) {
+	dataEnd, err := q.files.DataEnd(start)
+	if err != nil {
+		return 0, err
+	}
+	high := max((dataEnd+UnitSize-1)/UnitSize, low) // units from here on were never written
+	for probe := max(high-endBlock, low); low < high; probe = low + (high-low)/2 {
+		u, err := q.Unit(probe)
+		if err != nil {
+			return 0, err
+		}
 		if !good(u) {
+			high = probe
 			continue
 		}
-		high := low + per
-		for low++; low < high; {
-			mid := low + (high-low)/2
-			if u, err = q.Unit(mid); err != nil {
-				return 0, err
-			}
-			if good(u) {
-				low = mid + 1
-			} else {
-				high = mid
-			}
+		low = probe + 1
+		if high-low > endBlock {
+			continue
+		}
+		var block [endBlock * UnitSize]byte
+		b, err := q.Read(block[:0], low, int(high-low))
+		if err != nil && low < high {
+			return 0, err
+		}
+		for ; len(b) >= UnitSize && good(DecodeUnit(b)); b = b[UnitSize:] {
+			low++
 		}
 		return low, nil
 	}
-	return starts[0] / UnitSize, nil
+	return low, nil
 }
 
 // walk finds the end by reading unit by unit, from the third last file on. Offsets that do not grow end it, too.

@@ -24,11 +24,12 @@ type file struct {
 	path  string
 	name  string
 	f     faultfs.File
+	size  int64
 	slots int32 // in the table
 	head  Header
 
 	// Of the current file:
-	durable int32     // entries below were there when it was opened: slots on disk that lead further are followed back
+	durable int32     // entries below were there when it was opened: see settle
 	pieces  [][]int32 // of the slot table, nil as long as nobody looked at them
 	fresh   bool      // the table on disk is all zero
 	dirty   []uint64  // a bit per piece that differs from the disk
@@ -108,16 +109,44 @@ func (f *file) readPiece(piece []int32, i int32) error {
 		return fmt.Errorf("read the slots of index %s: %w", f.path, err)
 	}
 	for j := range n {
-		v, err := f.known(int32(binary.BigEndian.Uint32(b[j*slotSize:])))
-		if err != nil {
-			return err
+		if v := int32(binary.BigEndian.Uint32(b[j*slotSize:])); v > 0 && v < f.durable {
+			piece[j] = v
 		}
-		piece[j] = v
 	}
 	return nil
 }
 
-// known follows a chain back to an entry that counts. Slots may have been written for entries that a crash took back.
+// settle brings all slots that lead to entries which a crash took back to those before them. It must be done before
+// the first entry is added: then other entries come to lie there.
+func (f *file) settle() error {
+	b := make([]byte, writePieces*pieceSlots*slotSize)
+	for first := int32(0); first < f.slots; first += writePieces * pieceSlots {
+		part := b[:min(f.slots-first, writePieces*pieceSlots)*slotSize]
+		if _, err := f.f.ReadAt(part, HeaderSize+int64(first)*slotSize); err != nil {
+			return fmt.Errorf("read the slots of index %s: %w", f.path, err)
+		}
+		for j := 0; j < len(part); j += slotSize {
+			v := int32(binary.BigEndian.Uint32(part[j:]))
+			if v < f.durable {
+				continue
+			}
+			before, err := f.known(v)
+			if err != nil {
+				return err
+			}
+			slot := first + int32(j/slotSize)
+			piece, err := f.piece(slot)
+			if err != nil {
+				return err
+			}
+			piece[slot%pieceSlots] = before
+			f.dirty[slot/pieceSlots/64] |= 1 << (slot / pieceSlots % 64)
+		}
+	}
+	return nil
+}
+
+// known follows a chain back to an entry that counts.
 func (f *file) known(n int32) (int32, error) {
 	for n >= f.durable {
 		e, err := f.entry(n)
@@ -159,15 +188,11 @@ func (f *file) entry(n int32) (Entry, error) {
 	if at := int(n-f.from) * entrySize; n >= f.from && at+entrySize <= len(f.entries) {
 		return DecodeEntry(f.entries[at:]), nil
 	}
-	var b [entrySize]byte
-	size, err := f.f.Size()
-	if err == nil && f.entryAt(n)+entrySize > size {
+	if f.entryAt(n)+entrySize > f.size {
 		return Entry{}, nil
 	}
-	if err == nil {
-		_, err = f.f.ReadAt(b[:], f.entryAt(n))
-	}
-	if err != nil {
+	var b [entrySize]byte
+	if _, err := f.f.ReadAt(b[:], f.entryAt(n)); err != nil {
 		return Entry{}, fmt.Errorf("read an entry of index %s: %w", f.path, err)
 	}
 	return DecodeEntry(b[:]), nil
@@ -186,50 +211,53 @@ func (f *file) writeEntries() error {
 	return nil
 }
 
-// tables is what a checkpoint writes after the entries are durable: the pieces of the slot table that changed, and the
-// header that goes with them.
-type tables struct {
-	pieces []tablePiece
-	head   Header
-}
-
-type tablePiece struct {
-	at   int64
-	data []byte
-}
-
-// takeTables copies what has to be written.
-func (f *file) takeTables() tables {
-	t := tables{head: f.head}
+// nextRun encodes the next pieces of the slot table that changed and lie together into b, at most writePieces, and
+// takes their marks off. It gives their place in the file; b is empty when there are none.
+func (f *file) nextRun(b []byte) (run []byte, at int64) {
+	b = b[:0]
 	for w, word := range f.dirty {
-		for ; word != 0; word &= word - 1 {
-			i := int32(w*64 + bits.TrailingZeros64(word))
-			n := min(f.slots-i*pieceSlots, pieceSlots)
-			at := HeaderSize + int64(i)*pieceSlots*slotSize
-			last := len(t.pieces) - 1
-			if last < 0 || t.pieces[last].at+int64(len(t.pieces[last].data)) != at || len(t.pieces[last].data) >= writePieces*pieceSlots*slotSize {
-				t.pieces = append(t.pieces, tablePiece{at: at})
-				last++
-			}
-			p := &t.pieces[last]
-			for _, v := range f.pieces[i][:n] {
-				p.data = binary.BigEndian.AppendUint32(p.data, uint32(v))
-			}
+		if word == 0 {
+			continue
 		}
-		f.dirty[w] = 0
+		i := w*64 + bits.TrailingZeros64(word)
+		at = HeaderSize + int64(i)*pieceSlots*slotSize
+		for n := 0; n < writePieces && i < len(f.pieces) && f.dirty[i/64]&(1<<(i%64)) != 0; n++ {
+			for _, v := range f.pieces[i][:min(int(f.slots)-i*pieceSlots, pieceSlots)] {
+				b = binary.BigEndian.AppendUint32(b, uint32(v))
+			}
+			f.dirty[i/64] &^= 1 << (i % 64)
+			i++
+		}
+		return b, at
 	}
-	return t
+	return b, 0
 }
 
-// write brings the tables into the file, the header last.
-func (f *file) writeTables(t tables) error {
-	for _, p := range t.pieces {
-		if _, err := f.f.WriteAt(p.data, p.at); err != nil {
-			return fmt.Errorf("write the slots of index %s: %w", f.path, err)
-		}
+func (f *file) writeSlots(b []byte, at int64) error {
+	if _, err := f.f.WriteAt(b, at); err != nil {
+		return fmt.Errorf("write the slots of index %s: %w", f.path, err)
 	}
-	if _, err := f.f.WriteAt(t.head.Append(nil), 0); err != nil {
+	return nil
+}
+
+// remark marks pieces again that could not be written.
+func (f *file) remark(b []byte, at int64) {
+	first := int((at - HeaderSize) / (pieceSlots * slotSize))
+	for i := first; i <= first+(len(b)-1)/(pieceSlots*slotSize); i++ {
+		f.dirty[i/64] |= 1 << (i % 64)
+	}
+}
+
+func (f *file) writeHeader(h Header) error {
+	if _, err := f.f.WriteAt(h.Append(nil), 0); err != nil {
 		return fmt.Errorf("write the header of index %s: %w", f.path, err)
+	}
+	return nil
+}
+
+func (f *file) sync() error {
+	if err := f.f.Datasync(); err != nil {
+		return fmt.Errorf("sync index %s: %w", f.path, err)
 	}
 	return nil
 }
@@ -251,7 +279,7 @@ func openFile(fs faultfs.FS, path, name string, slots, entries int32) (*file, er
 		f.Close()
 		return nil, err
 	}
-	x := &file{path: path, name: name, f: f, slots: slots, head: DecodeHeader(b[:])}
+	x := &file{path: path, name: name, f: f, size: size, slots: slots, head: DecodeHeader(b[:])}
 	x.from = x.head.Count
 	return x, nil
 }
@@ -265,11 +293,12 @@ func createFile(fs faultfs.FS, path, name string, slots, entries int32) (*file, 
 	if err != nil {
 		return nil, err
 	}
-	if err := f.Truncate(fileSize(slots, entries)); err != nil {
+	size := fileSize(slots, entries)
+	if err := f.Truncate(size); err != nil {
 		f.Close()
 		return nil, err
 	}
-	x := &file{path: path, name: name, f: f, slots: slots, head: Header{Count: 1}}
+	x := &file{path: path, name: name, f: f, size: size, slots: slots, head: Header{Count: 1}}
 	x.fill(true)
 	return x, nil
 }

@@ -31,9 +31,11 @@ type Config struct {
 type Index struct {
 	cfg Config
 
-	mu       sync.RWMutex
-	files    []*file // ascending by name; the last one is the current one
-	newNames bool    // files were created or removed since the last sync
+	mu        sync.RWMutex
+	files     []*file // ascending by name; the last one is the current one
+	newNames  bool    // files were created or removed since the last sync
+	unsettled bool    // see Unsettled
+	scratch   []byte  // of whoever writes slots: the goroutine that adds
 }
 
 // Position is a state of the index that a checkpoint made durable.
@@ -81,25 +83,26 @@ func isName(name string) bool {
 	return err == nil && len(name) == nameDigits
 }
 
-// Restore goes back to a position that a checkpoint made durable. What came later is added again from the log.
-func (x *Index) Restore(p Position) error {
-	return x.keep(func(f *file) bool { return number(f.name) <= p.File }, &p)
+// Restore goes back to a position that a checkpoint made durable. What came later is added again from the log. clean:
+// nothing did.
+func (x *Index) Restore(p Position, clean bool) error {
+	return x.keep(func(f *file) bool { return number(f.name) <= p.File }, &p, !clean)
 }
 
 // RestoreBefore goes back to the files whose last message was stored at ms or before: the rule for an index that
 // another program was writing.
 func (x *Index) RestoreBefore(ms int64) error {
-	return x.keep(func(f *file) bool { return f.head.EndTime <= ms }, nil)
+	return x.keep(func(f *file) bool { return f.head.EndTime <= ms }, nil, true)
 }
 
 // Continue takes the index as it is.
-func (x *Index) Continue() error { return x.keep(func(*file) bool { return true }, nil) }
+func (x *Index) Continue() error { return x.keep(func(*file) bool { return true }, nil, false) }
 
 // Clear removes everything.
-func (x *Index) Clear() error { return x.keep(func(*file) bool { return false }, nil) }
+func (x *Index) Clear() error { return x.keep(func(*file) bool { return false }, nil, false) }
 
 // keep removes the files from the first one on that is not good, and prepares the last one to be filled.
-func (x *Index) keep(good func(*file) bool, p *Position) error {
+func (x *Index) keep(good func(*file) bool, p *Position, crashed bool) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	n := 0
@@ -120,7 +123,17 @@ func (x *Index) keep(good func(*file) bool, p *Position) error {
 		last.head = p.Header
 	}
 	last.fill(false)
+	if x.unsettled = crashed; crashed {
+		return last.settle()
+	}
 	return nil
+}
+
+// Unsettled tells whether the disk still holds what a restore took back; a checkpoint ends that.
+func (x *Index) Unsettled() bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.unsettled
 }
 
 func (x *Index) removeLocked(f *file) error {
@@ -258,14 +271,24 @@ func (x *Index) finishLocked(f *file) error {
 	if err := f.writeEntries(); err != nil {
 		return err
 	}
-	if err := f.f.Datasync(); err != nil {
-		return fmt.Errorf("sync index %s: %w", f.path, err)
-	}
-	if err := f.writeTables(f.takeTables()); err != nil {
+	if err := f.sync(); err != nil {
 		return err
 	}
-	if err := f.f.Datasync(); err != nil {
-		return fmt.Errorf("sync index %s: %w", f.path, err)
+	for {
+		run, at := f.nextRun(x.scratch)
+		if x.scratch = run; len(run) == 0 {
+			break
+		}
+		if err := f.writeSlots(run, at); err != nil {
+			f.remark(run, at)
+			return err
+		}
+	}
+	if err := f.writeHeader(f.head); err != nil {
+		return err
+	}
+	if err := f.sync(); err != nil {
+		return err
 	}
 	f.full()
 	return nil
@@ -281,49 +304,72 @@ func (x *Index) nextName(last *file) string {
 	return name
 }
 
-// Checkpoint makes everything that was added durable. It runs on the goroutine that adds.
+// Checkpoint makes everything that was added durable. It runs on the goroutine that adds: nothing is added meanwhile.
 func (x *Index) Checkpoint() (Position, error) {
 	x.mu.Lock()
 	if len(x.files) == 0 {
+		x.unsettled = false
 		x.mu.Unlock()
-		return Position{}, nil
+		return Position{}, x.syncNames()
 	}
 	f := x.files[len(x.files)-1]
 	err := f.writeEntries()
 	x.mu.Unlock()
+	if err == nil {
+		err = f.sync()
+	}
+	if err == nil {
+		err = x.writeTables(f)
+	}
+	if err == nil {
+		err = x.syncNames()
+	}
 	if err != nil {
 		return Position{}, err
 	}
-	if err := f.f.Datasync(); err != nil {
-		return Position{}, fmt.Errorf("sync index %s: %w", f.path, err)
-	}
-
 	x.mu.Lock()
-	t := f.takeTables()
+	defer x.mu.Unlock()
+	x.unsettled = false
+	return Position{File: number(f.name), Header: f.head}, nil
+}
+
+// writeTables brings slots and header into the file, durably; the entries that they lead to are.
+func (x *Index) writeTables(f *file) error {
+	for {
+		x.mu.Lock() // against queries, which read parts of the table in
+		run, at := f.nextRun(x.scratch)
+		x.scratch = run
+		x.mu.Unlock()
+		if len(run) == 0 {
+			break
+		}
+		if err := f.writeSlots(run, at); err != nil {
+			x.mu.Lock()
+			f.remark(run, at)
+			x.mu.Unlock()
+			return err
+		}
+	}
+	if err := f.writeHeader(f.head); err != nil {
+		return err
+	}
+	return f.sync()
+}
+
+// syncNames makes created and removed names durable.
+func (x *Index) syncNames() error {
+	x.mu.Lock()
 	names := x.newNames
 	x.newNames = false
 	x.mu.Unlock()
-	if err := x.writeTables(f, t, names); err != nil {
-		x.mu.Lock()
-		x.newNames = x.newNames || names
-		x.mu.Unlock()
-		return Position{}, err
-	}
-	return Position{File: number(f.name), Header: t.head}, nil
-}
-
-func (x *Index) writeTables(f *file, t tables, names bool) error {
-	if err := f.writeTables(t); err != nil {
-		return err
-	}
-	if err := f.f.Datasync(); err != nil {
-		return fmt.Errorf("sync index %s: %w", f.path, err)
-	}
 	if !names {
 		return nil
 	}
 	for _, dir := range []string{x.cfg.Dir, filepath.Dir(x.cfg.Dir)} {
-		if err := x.cfg.FS.SyncDir(dir); err != nil {
+		if err := x.cfg.FS.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			x.mu.Lock()
+			x.newNames = true
+			x.mu.Unlock()
 			return fmt.Errorf("sync the folder of the key index: %w", err)
 		}
 	}
