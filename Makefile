@@ -34,13 +34,13 @@ fuzz: ## each fuzz target for FUZZTIME
 	done
 
 e2e: build ## the end-to-end tests against bin/goddard
-	GODDARD_BINARY=$(CURDIR)/bin/goddard $(GO) test -count=1 ./test/e2e/...
+	E2E_BINARY=$(CURDIR)/bin/goddard $(GO) test -count=1 ./test/e2e/...
 
 interop: build ## the official Java and Go clients and mqadmin against bin/goddard; needs a JDK and Maven
-	cd test/interop && GODDARD_BINARY=$(CURDIR)/bin/goddard $(GO) test -count=1 -timeout 25m .
+	cd test/interop && E2E_BINARY=$(CURDIR)/bin/goddard $(GO) test -count=1 -timeout 25m .
 
 conformance: build ## what the Java server answered; needs Python 3, and SHARED=folder of the shared material
-	cd test/interop && GODDARD_BINARY=$(CURDIR)/bin/goddard $(GO) test -tags shared -count=1 -timeout 15m -v ./conformance
+	cd test/interop && E2E_BINARY=$(CURDIR)/bin/goddard $(GO) test -tags shared -count=1 -timeout 15m -v ./conformance
 
 bench: ## benchmarks, with allocations
 	$(GO) test -run '^$$' -bench . -benchmem $(PACKAGES)

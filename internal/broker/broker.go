@@ -68,6 +68,8 @@ type Broker struct {
 
 	background context.Context // of Run; ended by Shutdown
 	end        context.CancelFunc
+	listed     context.Context // of the registrar, within background; ended by Leave
+	unlist     context.CancelFunc
 	ending     sync.Mutex // Run begins or Shutdown ends it, not both at a time
 	running    sync.WaitGroup
 	levels     levelTable
@@ -101,6 +103,7 @@ func New(ctx context.Context, cfg Config, d Deps) (*Broker, error) {
 		cfg: config.NewLive(cfg), log: log, expressions: filter.NewCache(filter.DefaultCacheEntries, filter.DefaultCacheBytes),
 	}
 	b.background, b.end = context.WithCancel(context.Background())
+	b.listed, b.unlist = context.WithCancel(b.background)
 	if b.metrics, err = newMetrics(d.Metrics); err != nil {
 		return nil, fmt.Errorf("declare metrics: %w", err)
 	}

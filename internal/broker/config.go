@@ -21,6 +21,7 @@ type Config struct {
 	Filter   FilterConfig
 	Offsets  OffsetConfig
 	Clients  ClientConfig
+	Stop     StopConfig
 	Lanes    LaneConfig
 	Store    store.Config
 }
@@ -54,8 +55,8 @@ type NameServerConfig struct {
 
 // TopicConfig says which topics come to be without an administrator, and what administrators may do.
 type TopicConfig struct {
-	AutoCreate         bool   `rmq:"autoCreateTopicEnable"`       // offer TBW102 as a template
-	DefaultQueues      int32  `rmq:"defaultTopicQueueNums,min=1"` // of TBW102
+	AutoCreate         bool   `rmq:"autoCreateTopicEnable"`               // offer TBW102 as a template
+	DefaultQueues      int32  `rmq:"defaultTopicQueueNums,min=1,restart"` // of TBW102, when it is created
 	ClusterTopic       bool   `rmq:"clusterTopicEnable,restart"`
 	BrokerTopic        bool   `rmq:"brokerTopicEnable,restart"`
 	TraceTopic         bool   `rmq:"traceTopicEnable,restart"`
@@ -117,6 +118,12 @@ type OffsetConfig struct {
 type ClientConfig struct {
 	RegisterProducer bool          `rmq:"enableRegisterProducer"`
 	ChannelExpiry    time.Duration `rmq:"channelExpiredTimeout,ms,min=1000"`
+}
+
+// StopConfig says how the broker leaves its clients.
+type StopConfig struct {
+	GoAway bool          `rmq:"enableShutdownGracefully"`        // ask clients to go to other brokers, see Broker.Leave
+	Wait   time.Duration `rmq:"shutdownWaitTimeSeconds,s,min=0"` // how long for clients to go
 }
 
 // LaneConfig says how many requests of a family run at once, how many may wait, and for how long.

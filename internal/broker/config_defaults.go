@@ -45,6 +45,7 @@ func DefaultConfig() Config {
 			FlushInterval: 5 * time.Second, VersionStep: 500, DelayFlushInterval: 10 * time.Second, DelayVersionStep: 200,
 		},
 		Clients: ClientConfig{RegisterProducer: true, ChannelExpiry: 120 * time.Second},
+		Stop:    StopConfig{Wait: 30 * time.Second},
 		Lanes:   defaultLanes(runtime.GOMAXPROCS(0)),
 		Store:   store.DefaultConfig(),
 	}

@@ -34,7 +34,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	if b.cfg.Load().Identity.ID == protocol.MasterID {
 		parts = append(parts, func(ctx context.Context) error { return b.delay.Run(ctx, b.store) })
 	}
-	parts = append(parts, func(ctx context.Context) error { return b.registrar.run(ctx, b.topics) })
+	parts = append(parts, b.register)
 	faults := make([]error, len(parts))
 	var running sync.WaitGroup
 	for i, part := range parts {
@@ -46,6 +46,14 @@ func (b *Broker) Run(ctx context.Context) error {
 	}
 	running.Wait()
 	return errors.Join(faults...)
+}
+
+// register is the registrar's part of Run, which Leave ends before the others.
+func (b *Broker) register(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(b.listed, cancel)()
+	return b.registrar.run(ctx, b.topics)
 }
 
 // begin is false when Shutdown came first.
@@ -65,6 +73,32 @@ func (b *Broker) endRun() {
 	b.end()
 	b.ending.Unlock()
 	b.running.Wait()
+}
+
+// stillThere is how often Leave looks whether clients are connected.
+const stillThere = 20 * time.Millisecond
+
+// Leave comes before Shutdown. With enableShutdownGracefully it takes leave of the name servers, answers GO_AWAY to all
+// clients that understand it, which then go on with other brokers, serves the others, and returns when no client is
+// connected any more or shutdownWaitTimeSeconds are over. Without, it does nothing.
+func (b *Broker) Leave() {
+	c := b.cfg.Load().Stop
+	if !c.GoAway {
+		return
+	}
+	b.log.Info("asking clients to go away", "wait", c.Wait)
+	b.unlist()
+	b.main.GoAway()
+	b.fast.GoAway()
+	connected := func() (n int) {
+		for _, s := range b.servers {
+			n += s.Conns()
+		}
+		return n
+	}
+	for end := time.Now().Add(c.Wait); time.Now().Before(end) && connected() > 0; {
+		time.Sleep(min(stillThere, time.Until(end)))
+	}
 }
 
 // Shutdown says goodbye, answers what is in hand until ctx ends (held pulls at once), stops the background and closes

@@ -124,6 +124,62 @@ func TestNewGivesUp(t *testing.T) {
 	startWith(t, r.cfg)
 }
 
+// enableShutdownGracefully: clients that understand it are sent away, name servers know at once, the others are served
+// until they have gone or their time is over.
+func TestLeave(t *testing.T) {
+	n := startNames(t, nil)
+	r := start(t, func(c *Config) {
+		c.Names.Addrs = []string{n.addr}
+		c.Stop = StopConfig{GoAway: true, Wait: time.Minute}
+	})
+	topic := r.topic()
+	r.until("a registration", func() bool { n.mu.Lock(); defer n.mu.Unlock(); return len(n.registrations) > 0 })
+	stays := r.dial(nil)
+	left := make(chan struct{})
+	go func() { r.Leave(); close(left) }()
+	r.until("the goodbye to the name server", func() bool { n.mu.Lock(); defer n.mu.Unlock(); return n.gone == 1 })
+	r.trySend(topic, "x", nil).is(protocol.GoAway, "please go away")
+	old := func() *remoting.Command {
+		return &remoting.Command{Code: protocol.SendMessageV2, Fields: sendExt(topic, nil).fields(), Body: []byte("x")}
+	}
+	if a := r.callAs(475, old()); a.Code != protocol.Success {
+		t.Errorf("a client that does not understand it: %d %s", a.Code, a.Remark)
+	}
+	select {
+	case <-left:
+		t.Error("left while somebody is connected")
+	default:
+	}
+	_ = r.client.Close()
+	_ = stays.Close()
+	select {
+	case <-left:
+	case <-time.After(testTimeout):
+		t.Fatal("nobody is connected, and the broker waits")
+	}
+}
+
+func TestLeaveIsNotForEver(t *testing.T) {
+	for _, c := range []struct {
+		situation string
+		stop      StopConfig
+		code      int32
+	}{
+		{"the time is over", StopConfig{GoAway: true, Wait: 30 * time.Millisecond}, protocol.GoAway},
+		{"not wanted", StopConfig{Wait: time.Hour}, protocol.Success},
+	} {
+		t.Run(c.situation, func(t *testing.T) {
+			r := start(t, func(cfg *Config) { cfg.Stop = c.stop })
+			topic := r.topic()
+			r.send(topic, "x", nil) // a client that stays connected
+			r.Leave()
+			if a := r.trySend(topic, "x", nil); a.Code != c.code {
+				t.Errorf("%d %s, want %d", a.Code, a.Remark, c.code)
+			}
+		})
+	}
+}
+
 // A port that fails ends the serving of the other too.
 func TestServeEndsWhenAPortFails(t *testing.T) {
 	b, _ := newStopped(t)

@@ -22,11 +22,14 @@ type Config struct {
 	Lane    LaneConfig
 }
 
-// ListenConfig says where clients and brokers connect.
+// ListenConfig says where clients and brokers connect, and how they are left.
 type ListenConfig struct {
 	Bind string        `rmq:"bindAddress,restart"`
 	Port int32         `rmq:"listenPort,min=0,max=65535,restart"`
 	Idle time.Duration `rmq:"serverChannelMaxIdleTimeSeconds,s,min=1,restart"` // a connection without traffic for longer is closed
+
+	GoAway bool          `rmq:"enableShutdownGracefully"`        // ask clients to go to other name servers, see Server.Leave
+	Wait   time.Duration `rmq:"shutdownWaitTimeSeconds,s,min=0"` // how long for clients to go
 }
 
 // FileConfig says what is kept where.
@@ -70,7 +73,7 @@ func DefaultConfig() Config {
 		home = "."
 	}
 	return Config{
-		Listen: ListenConfig{Bind: "0.0.0.0", Port: 9876, Idle: 120 * time.Second},
+		Listen: ListenConfig{Bind: "0.0.0.0", Port: 9876, Idle: 120 * time.Second, Wait: 30 * time.Second},
 		Files: FileConfig{
 			KV:        filepath.Join(home, "namesrv", "kvConfig.json"),
 			BlackList: []string{"configBlackList", "configStorePath", "kvConfigPath"},

@@ -107,6 +107,23 @@ func (s *Server) Addr() net.Addr {
 // Config is the settings in force, for those who print them.
 func (s *Server) Config() *config.Live[Config] { return s.config }
 
+// stillThere is how often Leave looks whether anybody is connected.
+const stillThere = 20 * time.Millisecond
+
+// Leave comes before Shutdown. With enableShutdownGracefully it answers GO_AWAY to all who understand it, serves the
+// others, and returns when nobody is connected any more or shutdownWaitTimeSeconds are over. Without, it does nothing.
+func (s *Server) Leave() {
+	c := s.config.Load().Listen
+	if !c.GoAway {
+		return
+	}
+	s.log.Info("asking clients and brokers to go away", "wait", c.Wait)
+	s.router.GoAway()
+	for end := time.Now().Add(c.Wait); time.Now().Before(end) && s.server.Conns() > 0; {
+		time.Sleep(min(stillThere, time.Until(end)))
+	}
+}
+
 // Shutdown stops accepting, lets requests in hand be answered until ctx ends, then
 // closes all connections.
 func (s *Server) Shutdown(ctx context.Context) error {

@@ -433,6 +433,30 @@ func TestNotReadyAfterTheStart(t *testing.T) {
 	}
 }
 
+func TestLeave(t *testing.T) {
+	s := start(t, func(c *Config) { c.Listen.GoAway, c.Listen.Wait = true, time.Minute })
+	p := s.dial()
+	p.register(protocol.RegisterBrokerRequest{}, 1, "T", "U")
+	left := make(chan struct{})
+	go func() { s.Leave(); close(left) }()
+	for end := time.Now().Add(patience); p.call(protocol.GetBrokerClusterInfo, nil).Code != protocol.GoAway; {
+		if time.Now().After(end) {
+			t.Fatal("still served")
+		}
+	}
+	select {
+	case <-left:
+		t.Error("left while somebody is connected")
+	default:
+	}
+	p.hangUp()
+	select {
+	case <-left:
+	case <-time.After(patience):
+		t.Fatal("nobody is connected, and the name server waits")
+	}
+}
+
 func TestInvalidSettingsAreAllNamed(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Listen.Port, cfg.Brokers.DepartureQueue, cfg.Lane.Workers = -1, 0, 0

@@ -44,6 +44,7 @@ type Addresses struct {
 type role interface {
 	Serve(net.Listener) error       // until Shutdown
 	Run(context.Context) error      // what happens without a request
+	Leave()                         // sends clients elsewhere, when the settings want that, and waits for them to go
 	Shutdown(context.Context) error // answers what is in hand until the context ends, persists
 }
 
@@ -55,8 +56,9 @@ type node struct {
 	health   *health
 	registry *prometheus.Registry
 
-	stops   []func(context.Context) error // of what was started, in order
-	running sync.WaitGroup                // goroutines of the parts
+	stops   []func() error // of what was started, in order
+	drain   time.Duration  // what is left of drainTime
+	running sync.WaitGroup // goroutines of the parts
 
 	mu     sync.Mutex    // guards faults
 	faults []error       // of the parts, in the order in which they ended
@@ -93,7 +95,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 }
 
 func newNode(cfg Config) *node {
-	n := &node{cfg: cfg, log: cfg.Logger, failed: make(chan struct{}), registry: metrics.NewRegistry(cfg.Version, cfg.Revision)}
+	n := &node{cfg: cfg, log: cfg.Logger, failed: make(chan struct{}), drain: drainTime, registry: metrics.NewRegistry(cfg.Version, cfg.Revision)}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
@@ -119,7 +121,7 @@ func (n *node) startHTTP() {
 		}
 		return nil
 	})
-	n.stops = append(n.stops, func(context.Context) error { return server.Close() })
+	n.stops = append(n.stops, server.Close)
 }
 
 func (n *node) startNameServer(context.Context) error {
@@ -144,14 +146,28 @@ func (n *node) start(name string, r role, listeners ...net.Listener) {
 			n.serve(name, func() error { return r.Serve(l) })
 		}
 	}
-	n.stops = append(n.stops, func(drain context.Context) error {
+	n.stops = append(n.stops, func() error {
 		n.health.set(name, "stopping")
 		defer cancel()
-		if err := r.Shutdown(drain); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		r.Leave()
+		if err := n.shutdown(r); err != nil {
 			return fmt.Errorf("stop the %s: %w", name, err)
 		}
 		return nil
 	})
+}
+
+// shutdown stops a role with what the others before it left of drainTime.
+func (n *node) shutdown(r role) error {
+	drain, cancel := context.WithTimeout(context.Background(), n.drain)
+	defer cancel()
+	began := time.Now()
+	err := r.Shutdown(drain)
+	n.drain = max(n.drain-time.Since(began), 0)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
 }
 
 // serve runs a part's goroutine; its failure ends the node.
@@ -176,10 +192,8 @@ func (n *node) fault(err error) {
 // stop stops what was started, the last first: a broker says goodbye to a name server that still listens, and health
 // can be asked until the end. The error is all that went wrong in the parts, now or before.
 func (n *node) stop() error {
-	drain, cancel := context.WithTimeout(context.Background(), drainTime)
-	defer cancel()
 	for i := len(n.stops) - 1; i >= 0; i-- {
-		if err := n.stops[i](drain); err != nil {
+		if err := n.stops[i](); err != nil {
 			n.fault(err)
 		}
 	}

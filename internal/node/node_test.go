@@ -129,6 +129,7 @@ func (told) Flush()                       {}
 type fakeRole struct {
 	stopped  chan struct{}
 	run      func(context.Context) error
+	leave    func()
 	shutdown func() error
 }
 
@@ -140,6 +141,12 @@ func (r *fakeRole) Run(ctx context.Context) error {
 	}
 	<-ctx.Done()
 	return nil
+}
+
+func (r *fakeRole) Leave() {
+	if r.leave != nil {
+		r.leave()
+	}
 }
 
 func (r *fakeRole) Shutdown(context.Context) error {
@@ -156,12 +163,16 @@ func TestStopsInReverseOrder(t *testing.T) {
 	var order []string
 	for _, name := range []string{"first", "second", "third"} {
 		n.health.set(name)
-		n.start(name, &fakeRole{stopped: make(chan struct{}), shutdown: func() error { order = append(order, name); return nil }}, listenLocal(t, "127.0.0.1:0"))
+		n.start(name, &fakeRole{
+			stopped:  make(chan struct{}),
+			leave:    func() { order = append(order, name+" leaves") },
+			shutdown: func() error { order = append(order, name); return nil },
+		}, listenLocal(t, "127.0.0.1:0"))
 	}
 	if err := n.stop(); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"third", "second", "first"}; !slices.Equal(order, want) {
+	if want := []string{"third leaves", "third", "second leaves", "second", "first leaves", "first"}; !slices.Equal(order, want) {
 		t.Errorf("stopped %v, want %v", order, want)
 	}
 }

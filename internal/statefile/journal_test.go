@@ -5,7 +5,6 @@ package statefile
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -267,7 +266,7 @@ func FuzzNextRecord(f *testing.F) {
 			return
 		}
 		if n > len(b) || !slices.Equal(appendRecord(nil, record), b[:n]) {
-			t.Fatal(fmt.Sprintf("%d bytes of %d are not the record again", n, len(b)))
+			t.Fatalf("%d bytes of %d are not the record again", n, len(b))
 		}
 	})
 }

@@ -213,7 +213,7 @@ func (c *Cluster) broker(s *Server, root string, change func(*broker.Config)) fu
 		if change != nil {
 			change(&cfg)
 		}
-		b, err := broker.New(cfg, broker.Deps{Logger: s.logger()})
+		b, err := broker.New(context.Background(), cfg, broker.Deps{Logger: s.logger()})
 		if err != nil {
 			return process{}, err
 		}

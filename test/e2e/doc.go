@@ -7,5 +7,5 @@
 // a test failed, and no test passes while a server of its own panicked. Requests go out through package remoting;
 // frames that no client would send are written byte by byte.
 //
-// The binary is built once per run from the source beside it, or taken from the environment variable GODDARD_BINARY.
+// The binary is built once per run from the source beside it, or taken from the environment variable E2E_BINARY.
 package e2e

@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -149,4 +150,34 @@ func TestLateGoodbyeOfAnOldConnection(t *testing.T) {
 	stays("the second connection's end")
 	goodbye(third)
 	eventually(t, "the broker gone", func() bool { code, _ := n.route("registered"); return code == protocol.TopicNotExist })
+}
+
+// A first send is answered without waiting for name servers, as in RocketMQ, but they are told at once: who asks for the
+// route a moment later has it.
+func TestFirstSendIsRoutedAtOnce(t *testing.T) {
+	t.Parallel()
+	s := start(t, setup{command: "server"})
+	w, n := dial(t, s.broker), dial(t, s.nameServer)
+	eventually(t, "the broker's registration", func() bool { code, _ := n.route("TBW102"); return code == 0 })
+	gaps := make([]time.Duration, 50)
+	for i := range gaps {
+		topic := fmt.Sprintf("first_send_%d", i)
+		w.send(outgoing{topic: topic, body: []byte("m")})
+		answered := time.Now()
+		for {
+			if code, _ := n.route(topic); code == 0 {
+				break
+			}
+			if gaps[i] = time.Since(answered); gaps[i] > 5*time.Second {
+				t.Fatalf("no route to %s after %s", topic, gaps[i])
+			}
+		}
+		gaps[i] = time.Since(answered) // one question longer than it is
+	}
+	slices.Sort(gaps)
+	middle, longest := gaps[len(gaps)/2], gaps[len(gaps)-1]
+	t.Logf("from the answer to the route: half within %s, all within %s", middle, longest)
+	if middle > 100*time.Millisecond { // a machine that is busy with other tests; alone it is well below 5 ms
+		t.Errorf("half of the routes take longer than %s", middle)
+	}
 }

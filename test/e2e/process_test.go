@@ -34,7 +34,7 @@ var buildDir string
 
 // binaryPath gives the path of goddard.
 var binaryPath = sync.OnceValues(func() (string, error) {
-	if path := os.Getenv("GODDARD_BINARY"); path != "" {
+	if path := os.Getenv("E2E_BINARY"); path != "" {
 		return filepath.Abs(path)
 	}
 	dir, err := os.MkdirTemp("", "goddard-e2e")

@@ -226,6 +226,35 @@ func TestStateSurvives(t *testing.T) {
 	}
 }
 
+// What cannot be written at the end is said in the log and by the exit code: who stops servers by script must not take it
+// for a good end.
+func TestStateThatCannotBeWrittenAtTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"consumerOffset.json", "delayOffset.json", "topics.json", "subscriptionGroup.json"} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, setup{set: tiny})
+			w := dial(t, s.broker)
+			w.createTopic("state", 1)
+			// A folder with something in it stands where the temporary file would be: a write fails whoever runs the test.
+			if err := os.MkdirAll(filepath.Join(s.configFile(file)+".tmp", "x"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			w.must(protocol.UpdateAndCreateSubscriptionGroup, nil, jsonOf(protocol.NewSubscriptionGroupConfig("late")))
+			w.createTopic("late", 1)
+			w.commit("late", "late", 0, 3)
+			w.send(outgoing{topic: "late", body: []byte("m"), props: properties(true, "DELAY", "1")})
+			eventually(t, "the delayed message", func() bool { return w.maxOffset("late", 0) == 1 })
+			if _, code := s.terminate(); code == 0 {
+				t.Error("exit code 0")
+			}
+			if log := s.log.String(); !strings.Contains(log, "level=ERROR") || !strings.Contains(log, file) {
+				t.Errorf("the log does not name %s as an error", file)
+			}
+		})
+	}
+}
+
 // SIGTERM ends it within a second, with pulls parked and sends under way, and the next start has nothing to repair.
 func TestStopIsQuickAndClean(t *testing.T) {
 	t.Parallel()

@@ -44,9 +44,9 @@ func Start(t *testing.T, set ...string) Server {
 	return startGoddard(t, set)
 }
 
-// built is Goddard, built once per run, or what GODDARD_BINARY names.
+// built is Goddard, built once per run, or what E2E_BINARY names.
 var built = sync.OnceValues(func() (string, error) {
-	if b := os.Getenv("GODDARD_BINARY"); b != "" {
+	if b := os.Getenv("E2E_BINARY"); b != "" {
 		return b, nil
 	}
 	dir, err := os.MkdirTemp("", "goddard-bin")
