@@ -54,7 +54,7 @@ func (s *Store) append(m *Message, w Waiter) (Status, error) {
 			return ServiceNotAvailable, err
 		}
 		status, err := s.appendTo(q, m, w)
-		if !errors.Is(err, commitlog.ErrQueueGone) {
+		if !errors.Is(err, commitlog.ErrQueueGone) && !errors.Is(err, commitlog.ErrDigits) {
 			return status, err
 		}
 	}
@@ -62,6 +62,9 @@ func (s *Store) append(m *Message, w Waiter) (Status, error) {
 
 func (s *Store) appendTo(q *queue, m *Message, w Waiter) (Status, error) {
 	seal := s.config().Recovery.AppendSeal
+	if m.InnerBatch {
+		return s.appendInner(q, m, w, seal)
+	}
 	if m.Batch || seal {
 		b := drafts.Get().(*draftList)
 		defer b.giveBack()
@@ -96,8 +99,10 @@ func (s *Store) checkMessage(m *Message) error {
 		return fmt.Errorf("queue id %d", m.QueueID)
 	case len(m.Body) > maxBody:
 		return fmt.Errorf("body of %d bytes, %d are allowed", len(m.Body), maxBody)
-	case s.batched[m.Topic] || m.SysFlag&message.FlagInnerBatch != 0:
-		return fmt.Errorf("topic %s has batch queues, which are not supported", m.Topic)
+	case m.SysFlag&message.FlagInnerBatch != 0 && !m.InnerBatch:
+		return errors.New("the flag of an inner batch on something else")
+	case m.InnerBatch && !m.Batch:
+		return errors.New("an inner batch that is no batch")
 	case m.Batch && message.Transaction(m.SysFlag) != 0:
 		return errors.New("a batch in a transaction")
 	}

@@ -33,7 +33,8 @@ type Config struct {
 	Root            string        `rmq:"storePathRootDir,restart"`
 	CommitLogDir    string        `rmq:"storePathCommitLog,restart"` // "": Root/commitlog; several folders, separated by commas, take turns
 	LogFileBytes    int64         `rmq:"mappedFileSizeCommitLog,min=4096,restart"`
-	QueueFileBytes  int64         `rmq:"mappedFileSizeConsumeQueue,min=20,restart"` // rounded up to whole units of 20
+	QueueFileBytes  int64         `rmq:"mappedFileSizeConsumeQueue,min=20,restart"`      // rounded up to whole units of 20
+	BatchFileBytes  int64         `rmq:"mapperFileSizeBatchConsumeQueue,min=46,restart"` // likewise, of 46
 	Flush           FlushDiskType `rmq:"flushDiskType,oneof=SYNC_FLUSH|ASYNC_FLUSH,restart"`
 	MaxMessageBytes int32         `rmq:"maxMessageSize,min=1"` // of a body
 }
@@ -103,6 +104,7 @@ func DefaultConfig() Config {
 		Root:            "store",
 		LogFileBytes:    1 << 30,
 		QueueFileBytes:  300_000 * 20,
+		BatchFileBytes:  300_000 * 46,
 		Flush:           SyncFlush,
 		MaxMessageBytes: 4 << 20,
 		Files:           FilesConfig{TailBytes: 32 << 20, PendingBytes: 16 << 20, AheadBytes: 32 << 20, OpenFiles: 512},
@@ -135,6 +137,7 @@ func (c *Config) Validate() error {
 	wrong(c.Flush != SyncFlush && c.Flush != AsyncFlush, "flushDiskType is %q, it must be %s or %s", c.Flush, SyncFlush, AsyncFlush)
 	wrong(c.LogFileBytes < 4096, "mappedFileSizeCommitLog is %d, at least 4096 bytes are needed", c.LogFileBytes)
 	wrong(c.QueueFileBytes < 20, "mappedFileSizeConsumeQueue is %d, at least 20 bytes are needed", c.QueueFileBytes)
+	wrong(c.BatchFileBytes < 46, "mapperFileSizeBatchConsumeQueue is %d, at least 46 bytes are needed", c.BatchFileBytes)
 	wrong(c.MaxMessageBytes < 1, "maxMessageSize is %d", c.MaxMessageBytes)
 	wrong(c.Index.Slots < 1 || c.Index.Entries < 2, "maxHashSlotNum %d and maxIndexNum %d make no index file", c.Index.Slots, c.Index.Entries)
 	if _, err := deleteHours(c.Retention.DeleteWhen); err != nil {
@@ -173,6 +176,7 @@ func (c *Config) logDirs() []string {
 }
 
 func (c *Config) queueDir() string       { return filepath.Join(c.Root, "consumequeue") }
+func (c *Config) batchQueueDir() string  { return filepath.Join(c.Root, "batchconsumequeue") }
 func (c *Config) indexDir() string       { return filepath.Join(c.Root, "index") }
 func (c *Config) checkpointPath() string { return filepath.Join(c.Root, "checkpoint") }
 func (c *Config) abortPath() string      { return filepath.Join(c.Root, "abort") }

@@ -31,8 +31,10 @@ func (s *Store) dispatch(entries []commitlog.Entry, end int64) {
 			continue
 		}
 		q := e.Counter.Owner.(*queue)
-		unit := consumequeue.Unit{PhysicalOffset: e.PhysicalOffset, Size: int32(len(e.Record)), TagsCode: e.TagsCode}
-		place, pending := q.Put(e.QueueOffset, unit)
+		place, pending := q.put(placed{
+			physical: e.PhysicalOffset, offset: e.QueueOffset, size: int32(len(e.Record)), messages: e.Messages,
+			tags: e.TagsCode, time: e.StoreTimestamp,
+		})
 		switch place {
 		case consumequeue.Next:
 			s.listLocked(q, pending)
@@ -64,7 +66,7 @@ func (s *Store) dispatch(entries []commitlog.Entry, end int64) {
 		}
 		q := e.Counter.Owner.(*queue)
 		s.deps.Arrived(Arrival{
-			Topic: q.name.Topic, QueueID: q.name.QueueID, Next: e.QueueOffset + 1, TagsCode: e.TagsCode,
+			Topic: q.name.Topic, QueueID: q.name.QueueID, Next: e.QueueOffset + int64(e.Messages), TagsCode: e.TagsCode,
 			StoreTimestamp: e.StoreTimestamp, Properties: e.Properties(),
 		})
 	}

@@ -40,7 +40,7 @@ const (
 
 // touch is called after each group of records, with the log's end.
 func (k *keeper) touch(s *Store, end int64) {
-	if end-k.marked.Load() >= k.enough.Load() || s.set.Unsaved() >= k.much.Load() {
+	if end-k.marked.Load() >= k.enough.Load() || s.unsaved() >= k.much.Load() {
 		k.pulse.parked.Store(false)
 		k.pulse.hurry()
 		return
@@ -58,7 +58,7 @@ func (k *keeper) work(s *Store) time.Duration {
 	defer k.mu.Unlock()
 	err := k.save(s, s.takeLarge())
 	due := k.due(s)
-	if err == nil && !due && s.set.Unsaved() >= k.much.Load() {
+	if err == nil && !due && s.unsaved() >= k.much.Load() {
 		err = k.save(s, s.takeDirty())
 	}
 	if err == nil && due {
@@ -79,7 +79,7 @@ func (k *keeper) work(s *Store) time.Duration {
 
 // unsaved is the reason to refuse messages when queues cannot be saved and memory runs out.
 func (k *keeper) unsaved(s *Store, err error) error {
-	if err == nil || s.set.Unsaved() < refuseAt {
+	if err == nil || s.unsaved() < refuseAt {
 		return nil
 	}
 	return fmt.Errorf("consume queues cannot be saved: %w", err)
@@ -210,7 +210,7 @@ func (k *keeper) persist(s *Store, dirty []*queue, end int64) error {
 		return err
 	}
 	if len(k.unsynced) > syncSingly {
-		if err := s.fs.SyncAll(s.set.Dir()); err != nil {
+		if err := k.syncAll(s); err != nil {
 			return fmt.Errorf("sync the consume queues: %w", err)
 		}
 		for q := range k.unsynced {
@@ -224,6 +224,23 @@ func (k *keeper) persist(s *Store, dirty []*queue, end int64) error {
 		}
 	}
 	clear(k.unsynced)
+	return nil
+}
+
+// syncAll syncs the whole file systems of the queues.
+func (k *keeper) syncAll(s *Store) error {
+	var used [len(s.sets)]bool
+	for q := range k.unsynced {
+		used[q.Layout()] = true
+	}
+	for layout, set := range s.sets {
+		if !used[layout] {
+			continue
+		}
+		if err := s.fs.SyncAll(set.Dir()); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -44,18 +44,56 @@ func (s *Store) queueFor(topic string, id int32) (*queue, error) {
 		return nil, fmt.Errorf("topic %s is being deleted", topic)
 	}
 	name.Topic = string([]byte(topic)) // a copy: the caller's may be the memory of a request
-	return s.addQueueLocked(name)
-}
-
-func (s *Store) addQueueLocked(name QueueName) (*queue, error) {
-	cq, err := s.set.New(consumequeue.Name{Topic: name.Topic, ID: name.QueueID})
+	cq, err := s.sets[s.layoutLocked(topic)].New(consumequeue.Name{Topic: name.Topic, ID: name.QueueID})
 	if err != nil {
 		return nil, err
 	}
+	return s.addQueueLocked(name, cq), nil
+}
+
+func (s *Store) addQueueLocked(name QueueName, cq *consumequeue.Queue) *queue {
 	q := &queue{Queue: cq, name: name, topic: []byte(name.Topic)}
 	q.counter.Owner = q
 	s.queues[name] = q
-	return q, nil
+	return q
+}
+
+// layoutLocked is the layout of a topic's queues: what the settings say or, of a topic that they do not know, what its
+// other queues have.
+func (s *Store) layoutLocked(topic string) consumequeue.Layout {
+	batch, ok := s.deps.BatchTopic(topic)
+	if !ok {
+		for name, q := range s.queues {
+			if name.Topic == topic {
+				return q.Layout()
+			}
+		}
+	}
+	if batch {
+		return consumequeue.Batch
+	}
+	return consumequeue.Simple
+}
+
+// unsaved is the number of bytes of units that are in memory only.
+func (s *Store) unsaved() int64 {
+	return s.sets[consumequeue.Simple].Unsaved() + s.sets[consumequeue.Batch].Unsaved()
+}
+
+// put puts the unit of a record at the end of the queue: see consumequeue.Queue.Put.
+func (q *queue) put(r placed) (consumequeue.Place, int) {
+	u := consumequeue.Unit{PhysicalOffset: r.physical, Size: r.size, TagsCode: r.tags}
+	if q.Layout() == consumequeue.Batch {
+		u.Count, u.Base, u.StoreTimestamp = r.messages, r.offset, r.time
+	}
+	return q.Put(r.offset, u)
+}
+
+// placed is what a queue wants to know of a record.
+type placed struct {
+	physical, offset int64
+	size, messages   int32
+	tags, time       int64
 }
 
 // Queues lists all queues, in no order.
@@ -89,8 +127,8 @@ func (s *Store) QueueRange(topic string, queueID int32) (low, end int64) {
 	return q.Range(s.log.Min())
 }
 
-// Entries gives up to count entries of a queue from an offset on; fewer where there are no more, none where the offset
-// is outside.
+// Entries gives up to count entries of a queue, beginning with that of an offset; fewer where there are no more, none
+// where the offset is outside.
 func (s *Store) Entries(topic string, queueID int32, from int64, count int) []QueueEntry {
 	q := s.lookup(topic, queueID)
 	if q == nil {
@@ -101,15 +139,16 @@ func (s *Store) Entries(topic string, queueID int32, from int64, count int) []Qu
 		return nil
 	}
 	count = int(min(int64(count), end-from))
+	layout, number := q.Layout(), q.Locate(from)
 	var entries []QueueEntry
 	var block []byte
 	for len(entries) < count {
 		var err error
-		if block, err = q.Read(block[:0], from+int64(len(entries)), count-len(entries)); err != nil {
+		if block, err = q.Read(block[:0], number+int64(len(entries)), count-len(entries)); err != nil {
 			break
 		}
-		for b := block; len(b) >= consumequeue.UnitSize; b = b[consumequeue.UnitSize:] {
-			entries = append(entries, consumequeue.DecodeUnit(b))
+		for b := block; len(b) >= layout.UnitSize(); b = b[layout.UnitSize():] {
+			entries = append(entries, layout.Decode(b))
 		}
 	}
 	return entries
@@ -157,8 +196,13 @@ func (s *Store) DeleteTopic(topic string) error {
 		}
 		s.dispatching.Unlock()
 	}
-	if err := s.set.RemoveTopic(topic); err != nil || len(gone) == 0 {
-		return err
+	for _, set := range s.sets {
+		if err := set.RemoveTopic(topic); err != nil {
+			return err
+		}
+	}
+	if len(gone) == 0 {
+		return nil
 	}
 	return k.checkpoint(s, false)
 }

@@ -83,15 +83,17 @@ type reading struct {
 	s         *Store
 	cfg       *LimitsConfig
 	q         *queue
+	layout    consumequeue.Layout
 	r         *ReadRequest
 	res       *ReadResult
 	dst       []byte
 	maxBytes  int
 	hot       int64 // records that begin at or above count as young
 	skipBelow int64 // after a miss: the log has nothing below
+	limit     int64 // queue offset from which on no unit is looked at
 	missed    bool  // the last record looked for was not there
 	cold      *coldBlock
-	units     [unitBatch * consumequeue.UnitSize]byte
+	units     [unitBatch * consumequeue.BatchUnitSize]byte
 }
 
 var readings = sync.Pool{New: func() any { return new(reading) }}
@@ -100,7 +102,7 @@ func (s *Store) readQueue(dst []byte, q *queue, r *ReadRequest, res *ReadResult)
 	limits := &s.config().Limits
 	x := readings.Get().(*reading)
 	*x = reading{
-		s: s, cfg: limits, q: q, r: r, res: res, dst: dst, maxBytes: mostReadBytes,
+		s: s, cfg: limits, q: q, layout: q.Layout(), r: r, res: res, dst: dst, maxBytes: mostReadBytes,
 		hot: s.youngFrom(),
 	}
 	if r.MaxBytes > 0 {
@@ -118,29 +120,34 @@ func (s *Store) readQueue(dst []byte, q *queue, r *ReadRequest, res *ReadResult)
 func (x *reading) run() {
 	res := x.res
 	res.Status, res.Next = NoMatchedMessage, x.r.Offset
-	per := x.s.set.UnitsPerFile()
-	limit := x.r.Offset + max(int64(x.cfg.FilterBytes)/consumequeue.UnitSize, int64(x.r.MaxCount))
+	per := x.q.UnitsPerFile()
+	x.limit = x.r.Offset + max(int64(x.cfg.FilterBytes)/consumequeue.UnitSize, int64(x.r.MaxCount))
 	if int64(x.cfg.FilterBytes)%consumequeue.UnitSize != 0 {
-		limit++
+		x.limit++
 	}
-	limit = min(limit, res.Max)
+	x.limit = min(x.limit, res.Max)
+	// Units are counted by their numbers, which in a simple queue are the queue offsets.
+	first, end := x.q.Locate(x.r.Offset), x.limit
+	if x.layout == consumequeue.Batch {
+		end = x.q.EndNumber()
+	}
 	files := int32(0)
 	fileEnd := int64(0) // of the units that may be looked at
-	for n := x.r.Offset; n < limit; {
+	for n := first; n < end; {
 		if n >= fileEnd {
 			if files++; files > x.cfg.TravelFiles || res.Count > 0 {
 				break
 			}
 			fileEnd = (n/per + 1) * per
 		}
-		count := int(min(unitBatch, limit-n, fileEnd-n))
+		count := int(min(unitBatch, end-n, fileEnd-n))
 		if left := max(x.r.MaxCount, 1) - res.Count; x.r.Filter == nil && left < count {
 			count = max(left, 1)
 		}
 		b, err := x.q.Read(x.units[:0], n, count)
 		if err != nil {
-			if n == x.r.Offset {
-				res.Status, res.Next = OffsetFoundNull, fileEnd
+			if n == first {
+				res.Status, res.Next = OffsetFoundNull, x.q.OffsetOf(fileEnd)
 				return
 			}
 			break
@@ -162,13 +169,14 @@ func (x *reading) run() {
 // is full.
 func (x *reading) take(n int64, units []byte) (taken int, full bool) {
 	res := x.res
-	for ; len(units) >= consumequeue.UnitSize; units = units[consumequeue.UnitSize:] {
-		u := consumequeue.DecodeUnit(units)
-		if x.full(u) {
+	for size := x.layout.UnitSize(); len(units) >= size; units = units[size:] {
+		u := x.layout.Decode(units)
+		offset, next := u.Offsets(n + int64(taken))
+		if offset >= x.limit || x.full(u) {
 			return taken, true
 		}
 		taken++
-		res.Next = n + int64(taken)
+		res.Next = next
 		if u.Filler() || u.PhysicalOffset < x.skipBelow {
 			continue
 		}
@@ -188,7 +196,7 @@ func (x *reading) full(u consumequeue.Unit) bool {
 		return false
 	}
 	bytes := res.Bytes + int(u.Size)
-	if res.Bytes >= x.maxBytes || res.Count+1 > x.r.MaxCount || bytes > x.maxBytes {
+	if res.Bytes >= x.maxBytes || res.Count+u.Messages() > x.r.MaxCount || bytes > x.maxBytes {
 		return true
 	}
 	if u.PhysicalOffset >= x.hot {
@@ -226,7 +234,7 @@ func (x *reading) record(u consumequeue.Unit, units []byte) {
 		x.dst = x.dst[:had]
 		return
 	}
-	x.res.Count++
+	x.res.Count += u.Messages()
 	x.res.Bytes += int(u.Size)
 }
 

@@ -61,9 +61,10 @@ func (x *reading) coldSpan(u consumequeue.Unit, units []byte) int {
 	files := x.s.log.Files()
 	end := u.PhysicalOffset + int64(u.Size)
 	fileEnd := files.Start(u.PhysicalOffset) + files.FileSize()
-	count, bytes := x.res.Count+1, x.res.Bytes+int(u.Size)
-	for units = units[consumequeue.UnitSize:]; len(units) >= consumequeue.UnitSize; units = units[consumequeue.UnitSize:] {
-		next := consumequeue.DecodeUnit(units)
+	count, bytes := x.res.Count+u.Messages(), x.res.Bytes+int(u.Size)
+	size := x.layout.UnitSize()
+	for units = units[size:]; len(units) >= size; units = units[size:] {
+		next := x.layout.Decode(units)
 		if f := x.r.Filter; next.Filler() || f != nil && !f.MatchTags(next.TagsCode) {
 			continue
 		}
@@ -71,7 +72,7 @@ func (x *reading) coldSpan(u consumequeue.Unit, units []byte) int {
 		if gap := next.PhysicalOffset - end; gap < 0 || gap > coldGap || nextEnd > fileEnd || nextEnd-u.PhysicalOffset > coldMost {
 			break
 		}
-		if count++; count > x.r.MaxCount || bytes+int(next.Size) > int(max(x.cfg.MemoryBytes, x.cfg.DiskBytes)) {
+		if count += next.Messages(); count > x.r.MaxCount || bytes+int(next.Size) > int(max(x.cfg.MemoryBytes, x.cfg.DiskBytes)) {
 			break
 		}
 		bytes += int(next.Size)

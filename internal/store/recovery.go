@@ -118,13 +118,15 @@ func (r *recovery) survey() error {
 		return nil
 	}
 	if !ok {
-		names, err := s.set.List()
-		if err != nil {
-			return err
-		}
-		if len(names) > 0 {
-			return fmt.Errorf("the commit log %v is empty, but there are %d consume queues in %s: is a disk missing? Remove consumequeue and index to start with an empty store",
-				s.config().logDirs(), len(names), s.set.Dir())
+		for _, set := range s.sets {
+			names, err := set.List()
+			if err != nil {
+				return err
+			}
+			if len(names) > 0 {
+				return fmt.Errorf("the commit log %v is empty, but there are %d consume queues in %s: is a disk missing? Remove consumequeue, batchconsumequeue and index to start with an empty store",
+					s.config().logDirs(), len(names), set.Dir())
+			}
 		}
 		r.mark = mark{}
 	}
@@ -134,10 +136,16 @@ func (r *recovery) survey() error {
 
 // loadQueues finds the ends of all queues, several at a time.
 func (r *recovery) loadQueues() error {
-	names, err := r.s.set.List()
+	simple, err := r.s.sets[consumequeue.Simple].List()
 	if err != nil {
 		return err
 	}
+	names, err := r.s.sets[consumequeue.Batch].List()
+	if err != nil {
+		return err
+	}
+	batches := len(names)
+	names = append(names, simple...)
 	limit, trust := int64(math.MaxInt64), consumequeue.Whole
 	switch {
 	case r.crashed && r.mark.Number > 0:
@@ -146,20 +154,11 @@ func (r *recovery) loadQueues() error {
 		trust = consumequeue.Doubtful
 	}
 	err = r.eachOf(len(names), func(i int) error {
-		name := QueueName{names[i].Topic, names[i].ID}
-		cq, err := r.s.set.New(names[i])
-		if err != nil {
-			return err
+		layout := consumequeue.Simple
+		if i < batches {
+			layout = consumequeue.Batch
 		}
-		if err := cq.Load(limit, trust); err != nil {
-			return err
-		}
-		q := &queue{Queue: cq, name: name, topic: []byte(name.Topic)}
-		q.counter.Owner = q
-		r.s.queuesMu.Lock()
-		defer r.s.queuesMu.Unlock()
-		r.s.queues[name] = q
-		return nil
+		return r.loadQueue(layout, names[i], limit, trust)
 	})
 	if err != nil || r.mark.Number == 0 {
 		return err
@@ -169,6 +168,31 @@ func (r *recovery) loadQueues() error {
 			"queues", queues, "queues_expected", r.mark.Queues, "units", units, "units_expected", r.mark.Units)
 		r.rebuild = true
 	}
+	return nil
+}
+
+// loadQueue finds the end of one queue. A topic's queues must have the layout that the settings say: messages that were
+// stored for the other one cannot be found by it.
+func (r *recovery) loadQueue(layout consumequeue.Layout, of consumequeue.Name, limit int64, trust consumequeue.Trust) error {
+	set := r.s.sets[layout]
+	if batch, ok := r.s.deps.BatchTopic(of.Topic); ok && batch != (layout == consumequeue.Batch) {
+		return fmt.Errorf("topic %s has queues in %s, which its attribute queue.type denies: restore the settings, or remove the topic's folder there", of.Topic, set.Dir())
+	}
+	cq, err := set.New(of)
+	if err != nil {
+		return err
+	}
+	if err := cq.Load(limit, trust); err != nil {
+		return err
+	}
+	name := QueueName{of.Topic, of.ID}
+	r.s.queuesMu.Lock()
+	defer r.s.queuesMu.Unlock()
+	if r.s.queues[name] != nil {
+		return fmt.Errorf("topic %s has simple queues and batch queues: remove its folder in %s or in %s", of.Topic,
+			r.s.sets[consumequeue.Simple].Dir(), r.s.sets[consumequeue.Batch].Dir())
+	}
+	r.s.addQueueLocked(name, cq)
 	return nil
 }
 
@@ -200,10 +224,20 @@ func (r *recovery) scanFrom() (int64, error) {
 		return min(r.mark.ScanFrom, max(r.mark.Dispatched, first)), nil
 	case r.mark.Number > 0:
 		return max(r.mark.Dispatched, first), nil
-	case len(r.s.queues) == 0:
-		return first, nil // nothing is known: all of it
+	case !r.known():
+		return first, nil // all of it
 	}
 	return r.foreignStart(), nil
+}
+
+// known tells whether there are simple queues, which every broker has.
+func (r *recovery) known() bool {
+	for _, q := range r.s.queues {
+		if q.Layout() == consumequeue.Simple {
+			return true
+		}
+	}
+	return false
 }
 
 // foreignStart is the file that a Java broker would begin to scan: the last one whose first record was in the queues

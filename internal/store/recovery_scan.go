@@ -6,6 +6,7 @@ package store
 import (
 	"errors"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/goddard-mq/goddard/internal/message"
@@ -95,28 +96,31 @@ func (r *recovery) record(rec *message.Record, fill bool) error {
 		return nil // looked at for damage only: its queue has it, or was deleted since
 	}
 	transaction := message.Transaction(rec.SysFlag)
-	if transaction != 0 && transaction != message.TransactionCommit || rec.SysFlag&message.FlagInnerBatch != 0 {
+	if transaction != 0 && transaction != message.TransactionCommit {
 		return nil
 	}
 	q, err := r.queueOf(rec)
 	if q == nil || err != nil {
 		return err
 	}
+	at := r.s.placedOf(rec)
+	if at.messages > 1 && q.Layout() != consumequeue.Batch {
+		return nil // of a topic that was deleted and made anew
+	}
 	if fill && !r.rebuild {
 		if _, gap := r.gaps[q]; !gap {
 			return nil
 		}
 	}
-	unit := consumequeue.Unit{PhysicalOffset: rec.PhysicalOffset, Size: rec.Size, TagsCode: r.s.tagsCodeOf(rec)}
-	place, pending := q.Put(rec.QueueOffset, unit)
+	place, pending := q.put(at)
 	switch {
 	case place == consumequeue.Ahead && !fill:
 		r.gaps[q] = struct{}{}
 		return nil
 	case place == consumequeue.Ahead:
-		r.s.logger.Warn("messages of a queue are lost", "topic", q.name.Topic, "queue", q.name.QueueID, "offset", q.End(), "count", rec.QueueOffset-q.End())
-		q.Fill(rec.QueueOffset)
-		_, pending = q.Put(rec.QueueOffset, unit)
+		r.s.logger.Warn("messages of a queue are lost", "topic", q.name.Topic, "queue", q.name.QueueID, "offset", q.End(), "count", at.offset-q.End())
+		q.Fill(at.offset)
+		_, pending = q.put(at)
 	case place == consumequeue.Before:
 		// Its first files are lost, or the log was given older files back.
 		r.gaps[q] = struct{}{}
@@ -126,23 +130,48 @@ func (r *recovery) record(rec *message.Record, fill bool) error {
 		if !fill {
 			return nil
 		}
-		_, pending = q.Put(rec.QueueOffset, unit)
+		_, pending = q.put(at)
 	case place == consumequeue.Restart:
 		// The topic was deleted and made anew; or the disk kept a unit whose record it lost.
-		if err := q.Truncate(rec.QueueOffset); err != nil {
+		if err := q.Truncate(at.offset); err != nil {
 			return err
 		}
-		_, pending = q.Put(rec.QueueOffset, unit)
+		_, pending = q.put(at)
 	}
 	if pending > 0 {
 		r.s.dispatching.Lock()
 		r.s.listLocked(q, pending)
 		r.s.dispatching.Unlock()
 	}
-	if r.s.set.Unsaved() >= refuseAt/2 {
+	if r.s.unsaved() >= refuseAt/2 {
 		return r.save()
 	}
 	return nil
+}
+
+// placedOf is what a record's queue wants to know of it.
+func (s *Store) placedOf(rec *message.Record) placed {
+	at := placed{
+		physical: rec.PhysicalOffset, offset: rec.QueueOffset, size: rec.Size, messages: 1,
+		tags: s.tagsCodeOf(rec), time: rec.StoreTimestamp,
+	}
+	if rec.SysFlag&message.FlagInnerBatch == 0 {
+		return at
+	}
+	if n, ok := numberOf(rec.Properties, message.PropInnerNum); ok && n > 0 && n <= maxInner {
+		at.messages = int32(n)
+	}
+	if base, ok := numberOf(rec.Properties, message.PropInnerBase); ok {
+		at.offset = base
+	}
+	return at
+}
+
+// numberOf gives the value of a property that is a number, not negative.
+func numberOf(properties []byte, name string) (int64, bool) {
+	value, _ := message.FindProperty(properties, name)
+	n, err := strconv.ParseInt(text(value), 10, 64)
+	return n, err == nil && n >= 0
 }
 
 func (r *recovery) save() error {
@@ -158,7 +187,7 @@ func (r *recovery) queueOf(rec *message.Record) (*queue, error) {
 	if q := r.s.queues[QueueName{topic, rec.QueueID}]; q != nil {
 		return q, nil
 	}
-	if r.skipped[topic] || r.s.batched[topic] {
+	if r.skipped[topic] {
 		return nil, nil
 	}
 	if !r.s.deps.TopicExists(topic) {

@@ -36,12 +36,10 @@ type Store struct {
 	handles *segment.Handles
 	lock    io.Closer
 	log     *commitlog.Log
-	set     *consumequeue.Set
-	index   *indexer // nil: no index
+	sets    [2]*consumequeue.Set // by layout
+	index   *indexer             // nil: no index
 	disk    diskWatch
 	reads   readStats
-
-	batched map[string]bool // topics with batch queues, which Goddard does not have: they are left alone
 
 	queuesMu sync.RWMutex
 	queues   map[QueueName]*queue
@@ -82,6 +80,9 @@ func newStore(cfg Config, d Deps) *Store {
 	if d.TopicExists == nil {
 		d.TopicExists = func(string) bool { return true }
 	}
+	if d.BatchTopic == nil {
+		d.BatchTopic = func(string) (bool, bool) { return false, false }
+	}
 	if d.FS == nil {
 		d.FS = faultfs.OS
 	}
@@ -92,7 +93,8 @@ func newStore(cfg Config, d Deps) *Store {
 	s.keeper.unsynced = make(map[*queue]struct{})
 	s.cfg.Store(&cfg)
 	s.handles = segment.NewHandles(d.FS, int(cfg.Files.OpenFiles))
-	s.set = consumequeue.NewSet(s.handles, cfg.queueDir(), cfg.QueueFileBytes)
+	s.sets[consumequeue.Simple] = consumequeue.NewSet(s.handles, consumequeue.Simple, cfg.queueDir(), cfg.QueueFileBytes)
+	s.sets[consumequeue.Batch] = consumequeue.NewSet(s.handles, consumequeue.Batch, cfg.batchQueueDir(), cfg.BatchFileBytes)
 	return s
 }
 
@@ -114,9 +116,6 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	if s.log, err = commitlog.Open(s.logConfig()); err != nil {
-		return err
-	}
-	if s.batched, err = s.batchTopics(); err != nil {
 		return err
 	}
 	if cfg.Index.Enable {
@@ -176,21 +175,6 @@ func (s *Store) logConfig() commitlog.Config {
 		TailBytes: cfg.Files.TailBytes, PendingBytes: cfg.Files.PendingBytes, Ahead: cfg.Files.AheadBytes,
 		Dispatch: s.dispatch,
 	}
-}
-
-// batchTopics are the topics for which a Java broker made batch queues (attribute queue.type=BatchCQ). Simple queues for
-// them would keep that broker from opening the store again.
-func (s *Store) batchTopics() (map[string]bool, error) {
-	entries, err := s.fs.ReadDir(filepath.Join(s.config().Root, "batchconsumequeue"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list the batch queues: %w", err)
-	}
-	topics := map[string]bool{}
-	for _, e := range entries {
-		topics[e.Name()] = true
-		s.logger.Warn("the topic has batch queues: its messages are kept, but cannot be read or added to", "topic", e.Name())
-	}
-	return topics, nil
 }
 
 // start begins to take messages at end.

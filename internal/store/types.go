@@ -27,17 +27,20 @@ type Deps struct {
 	// TopicExists tells whether a topic is among the settings. Recovery makes no queues anew for topics that it denies:
 	// they were deleted. nil: all exist.
 	TopicExists func(topic string) bool
+	// BatchTopic tells whether the queues of a topic are batch queues (attribute queue.type=BatchCQ); ok is false when the
+	// topic is not among the settings. nil, or not ok: those that are on disk remain what they are, others are simple.
+	BatchTopic func(topic string) (batch, ok bool)
 	// Recovering is told now and then how far recovery has read the log; it must not block. nil: nobody wants to know.
 	Recovering func(offset, end int64)
 	// FS is the file system; nil: the machine's.
 	FS faultfs.FS
 }
 
-// Arrival of one message in one queue. Slices are valid during the call only.
+// Arrival of one message, or one inner batch, in one queue. Slices are valid during the call only.
 type Arrival struct {
 	Topic          string
 	QueueID        int32
-	Next           int64 // the queue's new end: offset of the message + 1
+	Next           int64 // the queue's new end: offset of the (last) message + 1
 	TagsCode       int64
 	StoreTimestamp int64 // ms
 	Properties     []byte
@@ -72,6 +75,7 @@ type Message struct {
 	Body           []byte
 	Properties     []byte // final text, ends in 0x02 or is empty; of a batch: added to those of each item
 	Batch          bool   // Body is a client batch (message.EachBatchItem): stored as its items, together
+	InnerBatch     bool   // with Batch, in topics of batch queues: stored as one record with these properties, INNER_NUM and INNER_BASE
 	NoWait         bool   // WAIT=false: do not wait for the disk
 }
 
@@ -140,7 +144,7 @@ type ReadRequest struct {
 type ReadResult struct {
 	Status         ReadStatus
 	Next, Min, Max int64 // queue offsets: where to read next, first, end
-	Count          int   // messages found
+	Count          int   // messages found, those of inner batches counted one by one
 	Bytes          int   // of them
 	SuggestSlave   bool  // the reader is far behind: a slave might serve it better
 }

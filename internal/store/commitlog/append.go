@@ -6,6 +6,7 @@ package commitlog
 import (
 	"encoding/binary"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/goddard-mq/goddard/internal/message"
@@ -13,6 +14,18 @@ import (
 
 // ErrQueueGone: the queue was removed; look it up anew.
 var ErrQueueGone = errors.New("the queue was removed")
+
+// ErrDigits: the queue offset has not as many digits as the draft has room for; ask Next anew.
+var ErrDigits = errors.New("the queue offset has another number of digits")
+
+// Digits is the number of decimal digits of an offset.
+func Digits(offset int64) int {
+	n := 1
+	for ; offset > 9; offset /= 10 {
+		n++
+	}
+	return n
+}
 
 // Next is the offset that the queue's next message gets.
 func (l *Log) Next(c *Counter) int64 {
@@ -57,6 +70,10 @@ func (l *Log) Append(c *Counter, drafts []Draft, w Waiter, noWait bool) (Status,
 	if status, err := l.acceptsLocked(c, total); err != nil {
 		l.mu.Unlock()
 		return status, err
+	}
+	if room := len(drafts[0].Offset); room > 0 && room != Digits(c.next) {
+		l.mu.Unlock()
+		return UnknownError, ErrDigits
 	}
 	dst := l.placeLocked(total)
 	now := time.Now()
@@ -139,10 +156,14 @@ func (l *Log) encodeLocked(d *Draft, c *Counter, now int64, dst *chunk) *Entry {
 	r := &d.Record
 	transaction := message.Transaction(r.SysFlag)
 	queued := transaction == 0 || transaction == message.TransactionCommit
+	messages := max(d.Messages, 1)
 	r.PhysicalOffset, r.StoreTimestamp, r.QueueOffset = l.pos, now, 0
 	if queued {
 		r.QueueOffset = c.next
-		c.next++
+		c.next += int64(messages)
+		if len(d.Offset) > 0 {
+			strconv.AppendInt(d.Offset[:0], r.QueueOffset, 10)
+		}
 	}
 	end := dst.used + int(r.Size)
 	record := message.AppendRecord(dst.mem[dst.used:dst.used:end], r)
@@ -159,7 +180,7 @@ func (l *Log) encodeLocked(d *Draft, c *Counter, now int64, dst *chunk) *Entry {
 	g := l.pending
 	g.entries = append(g.entries, Entry{
 		Counter: c, Record: record, PhysicalOffset: r.PhysicalOffset, QueueOffset: r.QueueOffset, StoreTimestamp: now,
-		TagsCode: tags, Queued: queued, propertiesLen: int32(len(r.Properties)),
+		TagsCode: tags, Messages: messages, Queued: queued, propertiesLen: int32(len(r.Properties)),
 	})
 	return &g.entries[len(g.entries)-1]
 }

@@ -142,11 +142,11 @@ func (l *Log) tellSome(g *group, status Status, err error, which func(*Entry) bo
 		a := &g.answer
 		*a = Appended{Status: status, Err: err}
 		if status == OK || status == FlushDiskTimeout {
-			a.PhysicalOffset, a.QueueOffset, a.StoreTimestamp, a.Count = e.PhysicalOffset, e.QueueOffset, e.StoreTimestamp, int(e.count)
+			a.PhysicalOffset, a.QueueOffset, a.StoreTimestamp, a.Count = e.PhysicalOffset, e.QueueOffset, e.StoreTimestamp, int(max(e.count, e.Messages))
 			if e.count > 1 {
 				a.PhysicalOffsets = g.physical(i, int(e.count))
 			}
-			l.Stats.stored(int(e.count), g.bytes(i, int(e.count)), now-e.start)
+			l.Stats.stored(a.Count, g.bytes(i, int(e.count)), now-e.start)
 		} else {
 			l.Stats.Failed.Add(1)
 		}

@@ -51,8 +51,8 @@ type Appended struct {
 	PhysicalOffset  int64   // of the first message
 	QueueOffset     int64   // of the first message
 	StoreTimestamp  int64   // ms
-	Count           int     // messages stored: more than 1 for a batch
-	PhysicalOffsets []int64 // batch: of each; valid during the call
+	Count           int     // messages stored: more than 1 for a batch, inner or not
+	PhysicalOffsets []int64 // batch: of each record; valid during the call
 }
 
 // Waiter is told the outcome of an append, once, on whatever goroutine finished it; neither method may block.
@@ -77,6 +77,11 @@ type Draft struct {
 	Delay    int64 // ms; with Delayed the queue entry's tags code is the store time plus this
 	Delayed  bool
 	Sealed   bool // the properties end in an empty seal, to be filled: see AppendSeal
+
+	// Of inner batches: the number of messages, 0 for the one of other records; and the part of the record's properties
+	// that becomes the queue offset in decimal digits, made for as many digits as Append will find it to have.
+	Messages int32
+	Offset   []byte
 }
 
 // Entry is one record of a group, in the order of the log.
@@ -87,7 +92,8 @@ type Entry struct {
 	QueueOffset    int64
 	StoreTimestamp int64 // ms
 	TagsCode       int64
-	Queued         bool // belongs into its queue: not so prepared and rolled back records
+	Messages       int32 // in the record: more than 1 in an inner batch
+	Queued         bool  // belongs into its queue: not so prepared and rolled back records
 
 	propertiesLen int32
 	count         int32 // records of this append, of which this is the first; 0 for the others

@@ -31,12 +31,12 @@ func (q *Queue) Load(limit int64, trust Trust) error {
 		}
 		starts = q.files.Starts()
 	}
-	good := func(u Unit) bool { return u.valid() && (u.Filler() || u.PhysicalOffset < limit) }
+	good := func(u Unit) bool { return q.set.layout.valid(u) && (u.Filler() || u.PhysicalOffset < limit) }
 	end := int64(0)
 	if len(starts) > 0 {
 		q.mu.Lock()
-		q.first = starts[0] / UnitSize
-		q.saved = starts[len(starts)-1]/UnitSize + q.set.UnitsPerFile() // so that all can be read
+		q.first = starts[0] / q.set.unitSize
+		q.saved = starts[len(starts)-1]/q.set.unitSize + q.set.UnitsPerFile() // so that all can be read
 		q.mu.Unlock()
 		var err error
 		if trust == Doubtful {
@@ -58,8 +58,8 @@ func (q *Queue) loadError(err error) error {
 // halve finds the end, all units below it being good and none behind.
 func (q *Queue) halve(starts []int64, good func(Unit) bool) (int64, error) {
 	for _, start := range slices.Backward(starts) {
-		low := start / UnitSize
-		u, err := q.Unit(low)
+		low := start / q.set.unitSize
+		u, err := q.unit(low)
 		if err != nil {
 			return 0, err
 		}
@@ -67,7 +67,7 @@ func (q *Queue) halve(starts []int64, good func(Unit) bool) (int64, error) {
 			return q.halveFile(start, low+1, good)
 		}
 	}
-	return starts[0] / UnitSize, nil
+	return starts[0] / q.set.unitSize, nil
 }
 
 // endBlock is how many units are read at once near the end: about a block of a disk.
@@ -80,9 +80,9 @@ func (q *Queue) halveFile(start, low int64, good func(Unit) bool) (int64, error)
 	if err != nil {
 		return 0, err
 	}
-	high := max((dataEnd+UnitSize-1)/UnitSize, low) // units from here on were never written
+	high := max((dataEnd+q.set.unitSize-1)/q.set.unitSize, low) // units from here on were never written
 	for probe := max(high-endBlock, low); low < high; probe = low + (high-low)/2 {
-		u, err := q.Unit(probe)
+		u, err := q.unit(probe)
 		if err != nil {
 			return 0, err
 		}
@@ -94,12 +94,12 @@ func (q *Queue) halveFile(start, low int64, good func(Unit) bool) (int64, error)
 		if high-low > endBlock {
 			continue
 		}
-		var block [endBlock * UnitSize]byte
+		var block [endBlock * BatchUnitSize]byte
 		b, err := q.Read(block[:0], low, int(high-low))
 		if err != nil && low < high {
 			return 0, err
 		}
-		for ; len(b) >= UnitSize && good(DecodeUnit(b)); b = b[UnitSize:] {
+		for size := int(q.set.unitSize); len(b) >= size && good(q.set.layout.Decode(b)); b = b[size:] {
 			low++
 		}
 		return low, nil
@@ -109,8 +109,9 @@ func (q *Queue) halveFile(start, low int64, good func(Unit) bool) (int64, error)
 
 // walk finds the end by reading unit by unit, from the third last file on. Offsets that do not grow end it, too.
 func (q *Queue) walk(starts []int64, good func(Unit) bool) (int64, error) {
-	from := starts[max(len(starts)-3, 0)] / UnitSize
-	end := starts[len(starts)-1]/UnitSize + q.set.UnitsPerFile()
+	size := int(q.set.unitSize)
+	from := starts[max(len(starts)-3, 0)] / q.set.unitSize
+	end := starts[len(starts)-1]/q.set.unitSize + q.set.UnitsPerFile()
 	var block []byte
 	last := int64(-1)
 	for n := from; n < end; {
@@ -118,8 +119,8 @@ func (q *Queue) walk(starts []int64, good func(Unit) bool) (int64, error) {
 		if block, err = q.Read(block[:0], n, 4096); err != nil {
 			return 0, err
 		}
-		for b := block; len(b) >= UnitSize; b = b[UnitSize:] {
-			u := DecodeUnit(b)
+		for b := block; len(b) >= size; b = b[size:] {
+			u := q.set.layout.Decode(b)
 			if !good(u) || !u.Filler() && u.PhysicalOffset <= last {
 				return n, nil
 			}
@@ -134,19 +135,27 @@ func (q *Queue) walk(starts []int64, good func(Unit) bool) (int64, error) {
 
 // settle makes end the end, removing what lies behind when there may be something.
 func (q *Queue) settle(end int64, clean bool) error {
-	physical := int64(0)
+	var physical, base, next int64
 	if end > 0 {
-		if u, err := q.Unit(end - 1); err == nil && !u.Filler() {
-			physical = u.end()
+		if u, err := q.unit(end - 1); err == nil {
+			if _, next = u.Offsets(end - 1); !u.Filler() {
+				physical = u.end()
+			}
 		}
 	}
 	q.mu.Lock()
-	q.saved, q.synced, q.physical = end, end, physical
+	first := q.first
+	q.mu.Unlock()
+	if u, err := q.unit(first); err == nil {
+		base, _ = u.Offsets(first)
+	}
+	q.mu.Lock()
+	q.saved, q.synced, q.physical, q.base, q.next = end, end, physical, base, next
 	if end <= q.first {
-		q.first, q.saved, q.synced, q.physical = 0, 0, 0, 0
+		q.first, q.saved, q.synced, q.physical, q.base, q.next = 0, 0, 0, 0, 0, 0
 		end = 0
 	}
-	q.min, q.minFor = 0, -1
+	q.min, q.minOffset, q.minFor = 0, 0, -1
 	q.mu.Unlock()
 	if end == 0 { // no message at all: the queue begins anew, wherever the log says
 		if _, err := q.files.RemoveFrom(0); err != nil {
@@ -157,10 +166,10 @@ func (q *Queue) settle(end int64, clean bool) error {
 	if !clean {
 		return nil
 	}
-	if _, err := q.files.RemoveFrom(end * UnitSize); err != nil {
+	if _, err := q.files.RemoveFrom(end * q.set.unitSize); err != nil {
 		return q.loadError(err)
 	}
-	at := end * UnitSize
+	at := end * q.set.unitSize
 	if !q.files.Has(at) {
 		return nil
 	}
@@ -183,8 +192,9 @@ func (q *Queue) Reset() error {
 	return q.settle(0, true)
 }
 
-// Truncate takes back all units from offset n on: their messages were replaced.
-func (q *Queue) Truncate(n int64) error {
+// Truncate takes back all units from an offset on, where the next message is to be put: their messages were replaced.
+func (q *Queue) Truncate(offset int64) error {
+	n := q.Locate(offset)
 	q.mu.Lock()
 	keep := len(q.units)
 	switch {
@@ -192,16 +202,25 @@ func (q *Queue) Truncate(n int64) error {
 		q.mu.Unlock()
 		return q.Reset()
 	case n >= q.saved:
-		keep = min(int(n-q.saved)*UnitSize, keep)
+		keep = min(int((n-q.saved)*q.set.unitSize), keep)
 	default:
 		keep = 0
 	}
 	q.set.unsaved.Add(-int64(len(q.units) - keep))
 	q.units = q.units[:keep]
+	q.next = offset
 	saved := q.saved
 	q.mu.Unlock()
 	if n >= saved {
 		return nil
 	}
-	return q.settle(n, true)
+	if err := q.settle(n, true); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.endLocked() > 0 {
+		q.next = offset
+	}
+	return nil
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/goddard-mq/goddard/internal/segment"
 )
 
-// Queue is one queue. Units are put by one goroutine at a time; everything else may happen at any time.
+// Queue is one queue. Its units have numbers, by which they lie in the files. In a simple queue the number is the queue
+// offset of the message; in a batch queue units say themselves which offsets they are for. Units are put by one goroutine at a time; everything else may happen at any time.
 type Queue struct {
 	name  Name
 	set   *Set
@@ -22,14 +23,17 @@ type Queue struct {
 
 	mu       sync.Mutex
 	first    int64  // number of the first unit there is, fillers included
+	base     int64  // queue offset that the first unit begins with; kept in batch queues only, as is next
+	next     int64  // queue offset that the next message gets
 	saved    int64  // units below are in the files
 	units    []byte // from saved on
 	physical int64  // end of the message that was put last: the log is in this queue up to there
 	saving   bool   // somebody writes units to the files: their memory must stay
 	removed  bool   // nothing is written any more
 
-	// The lowest offset of a message that the log still has, for a log that begins at minFor.
-	min, minFor int64
+	// The number and the queue offset of the first unit that the log still has the message of, for a log that begins at
+	// minFor.
+	min, minOffset, minFor int64
 
 	// synced: units below are durable. newNames: files or folders were created since the last sync.
 	synced   int64
@@ -52,10 +56,37 @@ func (q *Queue) Name() Name { return q.name }
 func (q *Queue) End() int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	return q.nextLocked()
+}
+
+func (q *Queue) nextLocked() int64 {
+	if q.set.layout == Batch {
+		return q.next
+	}
 	return q.endLocked()
 }
 
-func (q *Queue) endLocked() int64 { return q.saved + int64(len(q.units)/UnitSize) }
+func (q *Queue) startLocked() int64 {
+	if q.set.layout == Batch {
+		return q.base
+	}
+	return q.first
+}
+
+// Layout of the queue's units.
+func (q *Queue) Layout() Layout { return q.set.layout }
+
+// UnitsPerFile is the number of units in a file.
+func (q *Queue) UnitsPerFile() int64 { return q.set.UnitsPerFile() }
+
+// EndNumber is the number that the next unit gets.
+func (q *Queue) EndNumber() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.endLocked()
+}
+
+func (q *Queue) endLocked() int64 { return q.saved + int64(len(q.units))/q.set.unitSize }
 
 // Len is the number of units that the files have, or will have: those of messages that the log does not have any more
 // included, and fillers.
@@ -92,19 +123,21 @@ const (
 	Before               // the queue begins later; nothing was done
 )
 
-// Put puts the unit of the message with queue offset n at the end, if it belongs there. A queue without units begins
-// at any offset. pending is how many bytes the queue now has unsaved.
+// Put puts the unit of the message with queue offset n at the end, if it belongs there. In a batch queue u.Base is n. A
+// queue without units begins at any offset. pending is how many bytes the queue now has unsaved.
 func (q *Queue) Put(n int64, u Unit) (place Place, pending int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	end := q.endLocked()
+	end := q.nextLocked()
 	switch {
 	case q.removed:
 		return Known, 0
-	case n < q.first && u.end() <= q.physical:
+	case n < q.startLocked() && u.end() <= q.physical:
 		return Before, len(q.units)
 	case u.end() <= q.physical:
 		return Known, len(q.units)
+	case q.set.layout == Batch && q.endLocked() == 0:
+		q.base, q.minFor = n, -1
 	case end == 0 && n > 0:
 		q.first, q.saved, q.synced = n, n, n
 		q.minFor = -1
@@ -115,25 +148,31 @@ func (q *Queue) Put(n int64, u Unit) (place Place, pending int) {
 	}
 	q.putLocked(u)
 	q.physical = u.end()
+	q.next = n + int64(u.Messages())
 	return Next, len(q.units)
 }
 
 func (q *Queue) putLocked(u Unit) {
-	if len(q.units)+UnitSize > cap(q.units) {
-		grown := append(q.set.memory.take(2*len(q.units)+UnitSize), q.units...)
+	if size := int(q.set.unitSize); len(q.units)+size > cap(q.units) {
+		grown := append(q.set.memory.take(2*len(q.units)+size), q.units...)
 		if !q.saving {
 			q.set.memory.give(q.units)
 		}
 		q.units = grown
 	}
-	q.units = AppendUnit(q.units, u)
-	q.set.unsaved.Add(UnitSize)
+	q.units = q.set.layout.Append(q.units, u)
+	q.set.unsaved.Add(q.set.unitSize)
 }
 
-// Fill puts fillers up to, not including, offset n, for messages that are lost.
+// Fill puts fillers up to, not including, offset n, for messages that are lost. A batch queue needs none: its units say
+// where they belong.
 func (q *Queue) Fill(n int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.set.layout == Batch {
+		q.next = max(q.next, n)
+		return
+	}
 	for q.endLocked() < n {
 		q.putLocked(filler)
 	}
@@ -142,6 +181,21 @@ func (q *Queue) Fill(n int64) {
 // Range gives the lowest offset of a message that a log beginning at logMin still has, and the end. Both are equal
 // when there is none.
 func (q *Queue) Range(logMin int64) (low, end int64) {
+	q.mu.Lock()
+	if q.minFor == logMin {
+		low, end = q.minOffset, q.nextLocked()
+		q.mu.Unlock()
+		return min(low, end), end
+	}
+	q.mu.Unlock()
+	number, _ := q.numbers(logMin)
+	low = q.OffsetOf(number)
+	end = q.End()
+	return min(low, end), end
+}
+
+// numbers is Range in numbers of units.
+func (q *Queue) numbers(logMin int64) (low, end int64) {
 	q.mu.Lock()
 	end = q.endLocked()
 	if q.minFor == logMin {
@@ -153,24 +207,51 @@ func (q *Queue) Range(logMin int64) (low, end int64) {
 	q.mu.Unlock()
 
 	low = q.search(low, end, func(u Unit) bool { return !u.Filler() && u.PhysicalOffset >= logMin })
+	offset := q.OffsetOf(low)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	// A queue without messages may get one that the search did not see, at end, which is then the right answer, too.
 	if q.minFor < logMin {
-		q.min, q.minFor = low, logMin
+		q.min, q.minOffset, q.minFor = low, offset, logMin
 	}
 	return low, end
+}
+
+// OffsetOf gives the queue offset that the unit of a number begins with; the queue's end when there is no such unit.
+func (q *Queue) OffsetOf(number int64) int64 {
+	if q.set.layout == Simple {
+		return number
+	}
+	u, err := q.unit(number)
+	if err != nil {
+		return q.End()
+	}
+	return u.Base
+}
+
+// Locate gives the number of the unit that a queue offset belongs to or, where messages are missing, of the next one.
+func (q *Queue) Locate(offset int64) int64 {
+	if q.set.layout == Simple {
+		return offset
+	}
+	q.mu.Lock()
+	low, end, next := q.first, q.endLocked(), q.next
+	q.mu.Unlock()
+	if offset >= next {
+		return end
+	}
+	return q.search(low, end, func(u Unit) bool { return u.Base+int64(u.Count) > offset })
 }
 
 // search gives the first number in [low, end) whose unit is right, all behind it being so, too; end when none is.
 // Units that cannot be read count as not right: their files are gone.
 func (q *Queue) search(low, end int64, right func(Unit) bool) int64 {
-	if u, err := q.Unit(low); low < end && err == nil && right(u) {
+	if u, err := q.unit(low); low < end && err == nil && right(u) {
 		return low // the usual case
 	}
 	for low < end {
 		mid := low + (end-low)/2
-		if u, err := q.Unit(mid); err == nil && right(u) {
+		if u, err := q.unit(mid); err == nil && right(u) {
 			end = mid
 		} else {
 			low = mid + 1
@@ -182,14 +263,23 @@ func (q *Queue) search(low, end int64, right func(Unit) bool) int64 {
 // ErrNoUnit: the queue has no unit of this number, or not any more.
 var ErrNoUnit = errors.New("no unit of this number")
 
-// Unit gives unit n.
-func (q *Queue) Unit(n int64) (Unit, error) {
-	var one [UnitSize]byte
+// Unit gives the unit of the message with a queue offset.
+func (q *Queue) Unit(offset int64) (Unit, error) {
+	u, err := q.unit(q.Locate(offset))
+	if err == nil && u.Count > 0 && offset < u.Base {
+		return Unit{}, ErrNoUnit
+	}
+	return u, err
+}
+
+// unit gives the unit of a number.
+func (q *Queue) unit(n int64) (Unit, error) {
+	var one [BatchUnitSize]byte
 	b, err := q.Read(one[:0], n, 1)
 	if err != nil {
 		return Unit{}, err
 	}
-	return DecodeUnit(b), nil
+	return q.set.layout.Decode(b), nil
 }
 
 // Read appends up to count units from number n on to dst, encoded, at least one; they come from one file or from
@@ -202,8 +292,8 @@ func (q *Queue) Read(dst []byte, n int64, count int) ([]byte, error) {
 		return dst, ErrNoUnit
 	}
 	if n >= q.saved {
-		b := q.units[(n-q.saved)*UnitSize:]
-		dst = append(dst, b[:min(len(b), count*UnitSize)]...)
+		b := q.units[(n-q.saved)*q.set.unitSize:]
+		dst = append(dst, b[:min(len(b), count*int(q.set.unitSize))]...)
 		q.mu.Unlock()
 		return dst, nil
 	}
@@ -215,13 +305,13 @@ func (q *Queue) Read(dst []byte, n int64, count int) ([]byte, error) {
 // readFile reads units that were saved.
 func (q *Queue) readFile(dst []byte, n int64, count int) ([]byte, error) {
 	had := len(dst)
-	rest := q.set.fileSize - n*UnitSize%q.set.fileSize
-	want := int(min(int64(count*UnitSize), rest))
+	at := n * q.set.unitSize
+	want := int(min(int64(count)*q.set.unitSize, q.set.fileSize-at%q.set.fileSize))
 	if cap(dst)-had < want {
 		dst = append(make([]byte, 0, had+want), dst...)
 	}
 	dst = dst[:had+want]
-	if _, err := q.files.ReadAt(dst[had:], n*UnitSize); errors.Is(err, segment.ErrGone) {
+	if _, err := q.files.ReadAt(dst[had:], at); errors.Is(err, segment.ErrGone) {
 		return dst[:had], ErrNoUnit
 	} else if err != nil && !errors.Is(err, io.EOF) {
 		return dst[:had], fmt.Errorf("read queue %d of topic %s: %w", q.name.ID, q.name.Topic, err)

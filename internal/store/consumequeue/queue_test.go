@@ -22,7 +22,7 @@ const perFile = 10 // units in a file of the tests
 func newSet(t testing.TB, fs faultfs.FS, dir string) *Set {
 	h := segment.NewHandles(fs, 4)
 	t.Cleanup(func() { h.Close() })
-	return NewSet(h, dir, perFile*UnitSize)
+	return NewSet(h, Simple, dir, perFile*UnitSize)
 }
 
 func newQueue(t testing.TB, s *Set) *Queue {
@@ -69,9 +69,9 @@ func TestUnitBytes(t *testing.T) {
 		u    Unit
 		want string
 	}{
-		{Unit{4096, 134, 2598919}, "000000000000100000000086000000000027a807"},
+		{Unit{PhysicalOffset: 4096, Size: 134, TagsCode: 2598919}, "000000000000100000000086000000000027a807"},
 		{filler, "00000000000000007fffffff0000000000000000"},
-		{Unit{1, 2, -847619372}, "000000000000000100000002ffffffffcd7a5ad4"},
+		{Unit{PhysicalOffset: 1, Size: 2, TagsCode: -847619372}, "000000000000000100000002ffffffffcd7a5ad4"},
 	}
 	for _, tt := range tests {
 		b := AppendUnit(nil, tt.u)

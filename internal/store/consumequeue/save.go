@@ -35,7 +35,7 @@ func (q *Queue) Save() error {
 	if err != nil {
 		return fmt.Errorf("save queue %d of topic %s: %w", q.name.ID, q.name.Topic, err)
 	}
-	q.saved += int64(len(units) / UnitSize)
+	q.saved += int64(len(units)) / q.set.unitSize
 	q.set.unsaved.Add(-int64(len(units)))
 	rest := q.units[len(units):]
 	old := q.units
@@ -49,14 +49,14 @@ func (q *Queue) Save() error {
 
 // write writes units, the first of number from, file by file.
 func (q *Queue) write(units []byte, from, first int64) error {
-	for at := from * UnitSize; len(units) > 0; {
+	for at := from * q.set.unitSize; len(units) > 0; {
 		start := q.files.Start(at)
 		if !q.files.Has(at) {
 			if err := q.create(start); err != nil {
 				return err
 			}
 			if at > start && from == first {
-				if err := q.files.WriteAt(bytes.Repeat(AppendUnit(nil, filler), int((at-start)/UnitSize)), start); err != nil {
+				if err := q.files.WriteAt(bytes.Repeat(q.set.layout.Append(nil, filler), int((at-start)/q.set.unitSize)), start); err != nil {
 					return err
 				}
 			}
@@ -112,7 +112,7 @@ func (q *Queue) Sync() error {
 }
 
 func (q *Queue) syncFiles(from, to int64, names bool) error {
-	for at := q.files.Start(from * UnitSize); at < to*UnitSize; at += q.set.fileSize {
+	for at := q.files.Start(from * q.set.unitSize); at < to*q.set.unitSize; at += q.set.fileSize {
 		if !q.files.Has(at) {
 			continue
 		}
@@ -163,9 +163,12 @@ func (q *Queue) Shorten(logMin int64) (removed int64, err error) {
 	starts := q.files.Starts()
 	per := q.set.UnitsPerFile()
 	for _, start := range starts[:max(len(starts)-1, 0)] {
-		next := start/UnitSize + per
-		u, err := q.Unit(next - 1)
+		next := start/q.set.unitSize + per
+		u, err := q.unit(next - 1)
 		if err != nil || !u.Filler() && u.PhysicalOffset >= logMin {
+			break
+		}
+		if u, err = q.unit(next); err != nil { // what the queue then begins with
 			break
 		}
 		q.mu.Lock()
@@ -175,6 +178,7 @@ func (q *Queue) Shorten(logMin int64) (removed int64, err error) {
 		}
 		removed += next - q.firstInFileLocked()
 		q.first = next
+		q.base, _ = u.Offsets(next)
 		q.mu.Unlock()
 		if err := q.files.Remove(start); err != nil {
 			return removed, fmt.Errorf("shorten queue %d of topic %s: %w", q.name.ID, q.name.Topic, err)

@@ -20,16 +20,22 @@ import (
 type Set struct {
 	handles  *segment.Handles
 	dir      string
+	layout   Layout
+	unitSize int64
 	fileSize int64
 	unsaved  atomic.Int64
 	memory   memory
 }
 
-// NewSet describes the queues below dir. fileSize is rounded up to whole units.
-func NewSet(handles *segment.Handles, dir string, fileSize int64) *Set {
-	fileSize = max((fileSize+UnitSize-1)/UnitSize, 1) * UnitSize
-	return &Set{handles: handles, dir: dir, fileSize: fileSize}
+// NewSet describes the queues below dir, all of one layout. fileSize is rounded up to whole units.
+func NewSet(handles *segment.Handles, layout Layout, dir string, fileSize int64) *Set {
+	unitSize := int64(layout.UnitSize())
+	fileSize = max((fileSize+unitSize-1)/unitSize, 1) * unitSize
+	return &Set{handles: handles, dir: dir, layout: layout, unitSize: unitSize, fileSize: fileSize}
 }
+
+// Layout of the queues.
+func (s *Set) Layout() Layout { return s.layout }
 
 // Name of a queue.
 type Name struct {
@@ -68,7 +74,7 @@ func (s *Set) List() ([]Name, error) {
 func (s *Set) Dir() string { return s.dir }
 
 // UnitsPerFile is the number of units in a file.
-func (s *Set) UnitsPerFile() int64 { return s.fileSize / UnitSize }
+func (s *Set) UnitsPerFile() int64 { return s.fileSize / s.unitSize }
 
 // Unsaved is the number of bytes of units that are in memory only.
 func (s *Set) Unsaved() int64 { return s.unsaved.Load() }

@@ -8,18 +8,22 @@ type StoreTime func(physical int64) (ms int64, ok bool)
 
 // AtTime gives the offset that belongs to a time, ms: the first message stored at or after it or, with upper, the last
 // one stored at or before it. Above the last message's time it is the end or, with upper, the last message; below the
-// first one's it is the first message. logMin is where the log begins.
+// first one's it is the first message. logMin is where the log begins. In a batch queue it is the offset of a unit's first
+// message and, as in RocketMQ, above the last one's time that of the last unit.
 //
 // Times are looked up file by file, as RocketMQ does, so that a clock that was set back confuses one file at most.
 func (q *Queue) AtTime(ms int64, upper bool, logMin int64, timeOf StoreTime) int64 {
-	low, end := q.Range(logMin)
+	low, end := q.numbers(logMin)
 	if low >= end {
-		return end
+		return q.End()
 	}
 	at := func(n int64) (int64, bool) {
-		u, err := q.Unit(n)
+		u, err := q.unit(n)
 		if err != nil || u.Filler() {
 			return 0, false
+		}
+		if u.Count > 0 {
+			return u.StoreTimestamp, true
 		}
 		return timeOf(u.PhysicalOffset)
 	}
@@ -27,9 +31,13 @@ func (q *Queue) AtTime(ms int64, upper bool, logMin int64, timeOf StoreTime) int
 	if upper {
 		// The first one that is younger; before it is the last that is not.
 		n := searchTime(from, to, func(n int64) bool { t, ok := at(n); return ok && t > ms })
-		return max(n-1, low)
+		return q.OffsetOf(max(n-1, low))
 	}
-	return searchTime(from, to, func(n int64) bool { t, ok := at(n); return ok && t >= ms })
+	n := searchTime(from, to, func(n int64) bool { t, ok := at(n); return ok && t >= ms })
+	if q.set.layout == Batch {
+		n = min(n, end-1)
+	}
+	return q.OffsetOf(n)
 }
 
 // fileOfTime chooses the file to search, as the range [from, to) of the units in it that have a message.
