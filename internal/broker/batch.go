@@ -18,7 +18,8 @@ var errBatchTooLarge = errors.New("batch is too large")
 
 // prepareBatch checks a client batch. Its items are stored as they are: what the broker adds to single messages they do
 // not get, what they wish (a delay, a transaction) is not looked at, as in RocketMQ. A batch too large or without items
-// has the code of the exception that RocketMQ's broker meets here.
+// has the code of the exception that RocketMQ's broker meets here. In a topic of batch queues a batch with a key of its
+// own (UNIQ_KEY) is stored as one message, an inner batch; consumers' clients take it apart.
 func (h *sendHandler) prepareBatch(s *sending, t *topic.Config) error {
 	p, m := &s.sent, &s.message
 	if len(t.TopicName) > protocol.MaxTopicLength {
@@ -31,7 +32,9 @@ func (h *sendHandler) prepareBatch(s *sending, t *topic.Config) error {
 	if err != nil {
 		return protocol.Errorf(protocol.SystemError, "delay level %.64q is not a number", p.delay)
 	}
-	if level > 0 || message.Transaction(m.SysFlag) != 0 || m.SysFlag&message.FlagInnerBatch != 0 {
+	m.InnerBatch = t.QueueType == topic.BatchQueue && len(p.unique) > 0
+	flagged := p.innerNum || m.SysFlag&message.FlagInnerBatch != 0
+	if level > 0 || message.Transaction(m.SysFlag) != 0 || flagged && !m.InnerBatch {
 		return h.illegal(s.cfg)
 	}
 	if t.TopicFilterType == protocol.MultiTag {
@@ -41,6 +44,13 @@ func (h *sendHandler) prepareBatch(s *sending, t *topic.Config) error {
 		return errNoMessageBody
 	}
 	limit := int(s.cfg.Store.MaxMessageBytes)
+	if m.InnerBatch {
+		if len(m.Body) > limit {
+			return h.illegal(s.cfg)
+		}
+		m.NoWait = p.noWait
+		return s.writeProperties()
+	}
 	switch err := checkItems(m.Body, recordOverhead+len(t.TopicName), limit+batchRoom); {
 	case errors.Is(err, errBatchTooLarge) || len(m.Body) > limit:
 		return protocol.Errorf(protocol.SystemError, "the batch is larger than a message may be: %d bytes, and %d for what each stored message has beside its body", limit, batchRoom)

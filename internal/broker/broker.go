@@ -138,6 +138,13 @@ func (b *Broker) open(ctx context.Context, d Deps) (err error) {
 		Logger: b.log, Metrics: d.Metrics, Arrived: b.arrived, Recovering: d.Recovering,
 		DelayOf:     func(level int) time.Duration { return b.delayLevels().Delay(level) },
 		TopicExists: func(name string) bool { return tables() != nil || b.topics.Get(name) != nil },
+		BatchTopic: func(name string) (batch, ok bool) {
+			if tables() != nil {
+				return false, false
+			}
+			t := b.topics.Get(name)
+			return t != nil && t.QueueType == topic.BatchQueue, t != nil
+		},
 	}); err != nil {
 		return fmt.Errorf("open the store in %s: %w", cfg.Store.Root, err)
 	}

@@ -62,8 +62,9 @@ func TestSendAnswers(t *testing.T) {
 			protocol.MessageIllegal, "Required message key is missing"},
 		{"compaction with a key", r.topic(func(c *protocol.TopicConfig) { c.Attributes = map[string]string{"cleanup.policy": "COMPACTION"} }), "x", props("KEYS=k"),
 			protocol.Success, ""},
-		{"a topic of batch queues", r.topic(func(c *protocol.TopicConfig) { c.Attributes = map[string]string{"queue.type": "BatchCQ"} }), "x", nil,
-			protocol.SystemError, "*"},
+		{"a topic of batch queues", r.topic(batchQueues), "x", nil, protocol.Success, ""},
+		{"inner batch flag in a topic of batch queues", r.topic(batchQueues), "x", ext{"f": message.FlagInnerBatch}, protocol.MessageIllegal, illegal},
+		{"inner batch number in a topic of batch queues", r.topic(batchQueues), "x", props("INNER_NUM=2"), protocol.MessageIllegal, illegal},
 		{"message type is not checked", r.topic(func(c *protocol.TopicConfig) { c.Attributes = map[string]string{"message.type": "FIFO"} }), "x", nil,
 			protocol.Success, ""},
 	}

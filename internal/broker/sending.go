@@ -128,6 +128,9 @@ func (s *sending) Appended(a *store.Appended) {
 		s.ids = appendIDs(s.ids[:0], s.message.StoreHost, a)
 		s.header.MessageID, s.header.TransactionID = s.ids, s.uniqueID
 		s.header.QueueID, s.header.QueueOffset = s.queueID, a.QueueOffset
+		if s.message.InnerBatch {
+			s.header.BatchUniqueID = s.uniqueID
+		}
 	}
 	s.reply.Queue(&s.answer)
 }
