@@ -34,6 +34,7 @@ func (s *Store) queueFor(topic string, id int32) (*queue, error) {
 	if q := s.lookup(topic, id); q != nil {
 		return q, nil
 	}
+	batch, known := s.deps.BatchTopic(topic)
 	s.queuesMu.Lock()
 	defer s.queuesMu.Unlock()
 	name := QueueName{topic, id}
@@ -44,7 +45,7 @@ func (s *Store) queueFor(topic string, id int32) (*queue, error) {
 		return nil, fmt.Errorf("topic %s is being deleted", topic)
 	}
 	name.Topic = string([]byte(topic)) // a copy: the caller's may be the memory of a request
-	cq, err := s.sets[s.layoutLocked(topic)].New(consumequeue.Name{Topic: name.Topic, ID: name.QueueID})
+	cq, err := s.sets[s.layoutLocked(topic, batch, known)].New(consumequeue.Name{Topic: name.Topic, ID: name.QueueID})
 	if err != nil {
 		return nil, err
 	}
@@ -55,21 +56,15 @@ func (s *Store) addQueueLocked(name QueueName, cq *consumequeue.Queue) *queue {
 	q := &queue{Queue: cq, name: name, topic: []byte(name.Topic)}
 	q.counter.Owner = q
 	s.queues[name] = q
+	if cq.Layout() == consumequeue.Batch {
+		s.batched[name.Topic] = true
+	}
 	return q
 }
 
-// layoutLocked is the layout of a topic's queues: what the settings say or, of a topic that they do not know, what its
-// other queues have.
-func (s *Store) layoutLocked(topic string) consumequeue.Layout {
-	batch, ok := s.deps.BatchTopic(topic)
-	if !ok {
-		for name, q := range s.queues {
-			if name.Topic == topic {
-				return q.Layout()
-			}
-		}
-	}
-	if batch {
+// layoutLocked is the layout of the queues of a topic of which the settings say batch and ok: see Deps.BatchTopic.
+func (s *Store) layoutLocked(topic string, batch, ok bool) consumequeue.Layout {
+	if batch || !ok && s.batched[topic] {
 		return consumequeue.Batch
 	}
 	return consumequeue.Simple
@@ -170,6 +165,7 @@ func (s *Store) DeleteTopic(topic string) error {
 			delete(s.queues, name)
 		}
 	}
+	delete(s.batched, topic)
 	s.queuesMu.Unlock()
 	defer func() {
 		s.queuesMu.Lock()

@@ -43,6 +43,7 @@ type Store struct {
 
 	queuesMu sync.RWMutex
 	queues   map[QueueName]*queue
+	batched  map[string]bool // topics that have batch queues
 	deleting map[string]bool // topics whose folders are being removed
 
 	dispatching sync.Mutex
@@ -86,7 +87,7 @@ func newStore(cfg Config, d Deps) *Store {
 	if d.FS == nil {
 		d.FS = faultfs.OS
 	}
-	s := &Store{deps: d, logger: d.Logger, fs: d.FS, queues: make(map[QueueName]*queue), deleting: make(map[string]bool)}
+	s := &Store{deps: d, logger: d.Logger, fs: d.FS, queues: make(map[QueueName]*queue), batched: make(map[string]bool), deleting: make(map[string]bool)}
 	s.keeper.pulse = newPulse()
 	s.keeper.enough.Store(cfg.Flushing.CheckpointBytes)
 	s.keeper.much.Store(saveAllAt)
