@@ -6,6 +6,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/goddard-mq/goddard/internal/faultfs"
 	"github.com/goddard-mq/goddard/internal/message"
+	"github.com/goddard-mq/goddard/internal/segment"
 	"github.com/goddard-mq/goddard/internal/store/consumequeue"
 )
 
@@ -296,5 +299,47 @@ func TestInnerBatchesAtOnce(t *testing.T) {
 	}
 	if got := unwrapped(t, s, "B", 0, 0); len(got) != senders*each*3 {
 		t.Errorf("%d messages", len(got))
+	}
+}
+
+// Where damage took a batch the queue goes on behind it, at the offsets that the messages had.
+func TestBatchQueueWithDamage(t *testing.T) {
+	cfg := small(t.TempDir())
+	s := open(t, cfg, batchTopics)
+	put(t, s, inner("B", 0, "a", "b", "c"))
+	lost := put(t, s, inner("B", 0, "d", "e", "f"))[0].PhysicalOffset
+	put(t, s, inner("B", 0, "g", "h"), msg("B", 0, "i"))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(filepath.Join(cfg.Root, "commitlog", segment.Name(0)), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte("damage"), lost+95); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if err := os.RemoveAll(cfg.batchQueueDir()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // put again from the log, then loaded
+		s = open(t, cfg, batchTopics)
+		if low, end := s.QueueRange("B", 0); low != 0 || end != 9 {
+			t.Errorf("range %d..%d", low, end)
+		}
+		for from, next := range map[int64]int64{0: 9, 3: 9, 5: 9, 7: 9, 8: 9} {
+			b, res := s.Read(nil, &ReadRequest{Topic: "B", Offset: from, MaxCount: 32})
+			records, err := message.DecodeAll(b)
+			if err != nil || res.Status != Found || res.Next != next || records[len(records)-1].QueueOffset != 8 {
+				t.Errorf("read at %d: %+v, %d records, %v", from, res, len(records), err)
+			}
+		}
+		if a := put(t, s, msg("T", 0, "x"))[0]; a.Status != OK {
+			t.Error(a.Err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
