@@ -65,8 +65,7 @@ func Open(ctx context.Context, cfg Config, d Deps) (*Store, error) {
 	}
 	s := newStore(cfg, d)
 	if err := s.open(ctx); err != nil {
-		s.release()
-		return nil, err
+		return nil, errors.Join(err, s.release())
 	}
 	return s, nil
 }

@@ -58,15 +58,13 @@ func Open(cfg Config) (*Index, error) {
 		path := filepath.Join(cfg.Dir, e.Name())
 		if info, err := e.Info(); err == nil && info.Size() == 0 {
 			if err := cfg.FS.Remove(path); err != nil {
-				x.Close()
-				return nil, fmt.Errorf("open the key index: %w", err)
+				return nil, errors.Join(fmt.Errorf("open the key index: %w", err), x.Close())
 			}
 			continue
 		}
 		f, err := openFile(cfg.FS, path, e.Name(), cfg.Slots, cfg.Entries)
 		if err != nil {
-			x.Close()
-			return nil, fmt.Errorf("open the key index: %w", err)
+			return nil, errors.Join(fmt.Errorf("open the key index: %w", err), x.Close())
 		}
 		x.files = append(x.files, f)
 	}
