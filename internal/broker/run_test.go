@@ -135,6 +135,9 @@ func TestLeave(t *testing.T) {
 	topic := r.topic()
 	r.until("a registration", func() bool { n.mu.Lock(); defer n.mu.Unlock(); return len(n.registrations) > 0 })
 	stays := r.dial(nil)
+	if _, err := stays.Call(t.Context(), &remoting.Command{Code: 9999}); err != nil { // the broker knows the connection now
+		t.Fatal(err)
+	}
 	left := make(chan struct{})
 	go func() { r.Leave(); close(left) }()
 	r.until("the goodbye to the name server", func() bool { n.mu.Lock(); defer n.mu.Unlock(); return n.gone == 1 })
