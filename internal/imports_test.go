@@ -42,8 +42,10 @@ var forbidden = []arrow{
 	{from: "console/...", to: "nameserver/...,broker/...,controller/...,proxy/...", why: "roles meet over the wire"},
 
 	{from: "broker/topic/...,broker/group/...,broker/offset/...,broker/longpoll/...,broker/delay/...,broker/pop/...,broker/transaction/...,broker/replication/...", to: "broker", why: "the broker puts its rooms together; a room that needs the broker is given an interface"},
-	{from: "...", to: "store/...", except: "node/...,broker/...,store/...,cli/...,testcluster/...", why: "messages on disk belong to the broker"},
-	{from: "...", to: "store/commitlog/...,store/consumequeue/...,store/keyindex/...", except: "store/...", why: "store is the only door to the files"},
+	{from: "...", to: "store/...", except: "node/...,broker/...,store/...,cli/...,inspect/...,testcluster/...", why: "messages on disk belong to the broker"},
+	{from: "...", to: "store/commitlog/...,store/consumequeue/...,store/keyindex/...", except: "store/...,inspect/...", why: "store is the only door to the files; inspect reads their bytes when no store is open, with the same decoders"},
+	{from: "inspect/...", to: "remoting/...,router/...,route/...,nameserver/...,broker/...,client/...,admin/...,node/...", why: "it looks at a folder, not at a server"},
+	{from: "...", to: "inspect/...", except: "cli/...", why: "servers do not look at their files from outside"},
 	{from: "store/commitlog/...", to: "store,store/consumequeue/...,store/keyindex/...", why: "the log is the truth and knows nothing of what is derived from it"},
 	{from: "store/consumequeue/...", to: "store,store/commitlog/...,store/keyindex/...", why: "queues and index are put together with the log in store"},
 	{from: "store/keyindex/...", to: "store,store/commitlog/...,store/consumequeue/...", why: "queues and index are put together with the log in store"},

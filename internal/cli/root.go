@@ -51,6 +51,7 @@ const (
 	groupServers  = "servers"
 	groupMessages = "messages"
 	groupCluster  = "cluster"
+	groupStore    = "store"
 )
 
 // newRoot makes the tree of commands. began becomes true when the arguments were understood and a command runs.
@@ -70,10 +71,12 @@ func newRoot() (root *cobra.Command, began *bool) {
 		&cobra.Group{ID: groupServers, Title: "Servers:"},
 		&cobra.Group{ID: groupMessages, Title: "Messages:"},
 		&cobra.Group{ID: groupCluster, Title: "Topics and groups:"},
+		&cobra.Group{ID: groupStore, Title: "Files on the disk:"},
 	)
 	addTo(root, groupServers, newServer(), newNameServer(), newBroker())
 	addTo(root, groupMessages, newProduce(), newConsume(), newBench())
 	addTo(root, groupCluster, newTopic(), newGroup())
+	addTo(root, groupStore, newDump(), newVerify())
 	root.AddCommand(newVersion())
 	return root, began
 }
