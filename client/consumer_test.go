@@ -391,8 +391,12 @@ func TestCloseWaitsNoLongerThanItIsTold(t *testing.T) {
 		t.Errorf("error %v, want one that names the handler", err)
 	}
 	<-ended
+	<-c.pool.idle
 	if slices.Contains(s.commits(), "1") {
 		t.Error("a message that was not done counts as done")
+	}
+	if back := s.brokers["a"].requests(protocol.ConsumerSendMsgBack); len(back) > 0 {
+		t.Error("Close made an attempt of the message count as failed")
 	}
 }
 

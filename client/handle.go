@@ -43,8 +43,10 @@ func (c *Consumer) run(t *task) {
 	case err == nil:
 		t.q.finish(t)
 		return
-	case errors.Is(err, ErrUnfinished):
-		return // it stays the first that is not done
+	case errors.Is(err, ErrUnfinished), c.handling.Err() != nil:
+		// It stays the first that is not done: at its handler's wish, or because
+		// Close stopped the handler, which says nothing against the message.
+		return
 	}
 	if failed := c.sendBack(t.m, err); failed != nil {
 		c.s.cfg.logger.Warn("message not sent back, it is handled again here", "topic", t.m.Topic, "queue", t.m.Queue.ID,
