@@ -7,14 +7,22 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 )
 
-// gcPercent lets the heap grow to three times what is in use before it is collected. A broker keeps little on its heap
-// (messages are in files), so this costs few megabytes and spares the tail of answers most collections.
-const gcPercent = 200
+// How much the heap grows before it is collected, in per cent of what is in use. A broker keeps little on its heap
+// (messages are in files) and makes little garbage: while little is in use, growing to three times that costs few
+// megabytes and spares the tail of answers most collections. With more in use it grows to heapAim, which still makes
+// them rare, and beyond that by the least share.
+const (
+	mostGrowth  = 200
+	leastGrowth = 25
+	heapAim     = 112 << 20
+)
 
 // limitShare is the part of the container's memory that the Go heap may take; the rest is for stacks, the runtime
 // itself and the page cache of the log's tail.
@@ -24,7 +32,8 @@ const limitShare = 0.8
 // from the container. It returns the limit it set in bytes, 0 when none.
 func TuneMemory() int64 {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
+		debug.SetGCPercent(mostGrowth)
+		paceCollections()
 	}
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return 0
@@ -36,6 +45,31 @@ func TuneMemory() int64 {
 	limit = int64(float64(limit) * limitShare)
 	debug.SetMemoryLimit(limit)
 	return limit
+}
+
+// paceCollections chooses the growth anew after each collection.
+func paceCollections() {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	var watch func(growth int)
+	watch = func(growth int) {
+		runtime.AddCleanup(new([16]byte), func(growth int) { // garbage: the next collection finds it
+			metrics.Read(sample)
+			if next := growthFor(int64(sample[0].Value.Uint64())); next != growth {
+				debug.SetGCPercent(next)
+				growth = next
+			}
+			watch(growth)
+		}, growth)
+	}
+	watch(mostGrowth)
+}
+
+// growthFor gives the growth for a heap of which live bytes are in use.
+func growthFor(live int64) int {
+	if live*(100+mostGrowth)/100 <= heapAim {
+		return mostGrowth
+	}
+	return max(int((heapAim-live)*100/live), leastGrowth)
 }
 
 // unlimited is where version 1 of control groups begins to mean "no limit" (it writes the largest multiple of a page).

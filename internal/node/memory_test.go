@@ -50,3 +50,23 @@ func TestContainerLimit(t *testing.T) {
 		})
 	}
 }
+
+func TestHeapGrowth(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		live, want int64 // in MiB, the heap when it is collected
+	}{
+		{"idle", 8, 24},
+		{"little in use", 30, 90},
+		{"half of the aim", 56, 112},
+		{"near the aim", 100, 125},
+		{"much in use", 1 << 10, 1280},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			at := tt.live * int64(100+growthFor(tt.live<<20)) / 100
+			if at < tt.want-1 || at > tt.want {
+				t.Errorf("%d MiB in use: collected at %d, want %d", tt.live, at, tt.want)
+			}
+		})
+	}
+}

@@ -15,11 +15,17 @@ type dispatched struct {
 	time  int64   // its store time, ms
 	start []int64 // ends of some groups, ascending, from where the log could be scanned; see keeper.scanFrom
 	dirty []*queue
-	large []*queue // of these, the ones with so much that a write is worth it
+	large []*queue // of these, the ones with so much that a write is worth it: saveAt
+
+	saveAt int
 }
 
-// saveAt is how many unsaved bytes of one queue are worth a write: two pages.
-const saveAt = 8 << 10
+// How many unsaved bytes of one queue are worth a write: two pages; with many queues that would be much memory, then
+// as many as keep all of them together at about saveAllAt, but some units.
+const (
+	mostSaveAt  = 8 << 10
+	leastSaveAt = 24 * consumequeue.UnitSize
+)
 
 // dispatch brings a group of records that became readable into their queues and reports their arrival. One group at a
 // time, in the order of the log.
@@ -79,7 +85,7 @@ func (s *Store) listLocked(q *queue, pending int) {
 		q.listed = true
 		d.dirty = append(d.dirty, q)
 	}
-	if pending >= saveAt && !q.large {
+	if pending >= d.saveAt && !q.large {
 		q.large = true
 		d.large = append(d.large, q)
 	}

@@ -17,7 +17,6 @@ type keeper struct {
 	pulse  pulse
 	marked atomic.Int64 // records below are durable in their queues, and the checkpoint says so
 	enough atomic.Int64 // bytes of log above marked that make a checkpoint due
-	much   atomic.Int64 // bytes of unsaved units after which all queues are saved
 
 	mu       sync.Mutex // one checkpoint at a time; guards what follows
 	file     *checkpoint
@@ -29,8 +28,7 @@ type keeper struct {
 
 const (
 	keepEvery    = time.Second
-	saveAllAt    = 4 << 20  // bytes of unsaved units after which all queues are saved,
-	saveAllEach  = 512      // and as many more per queue
+	saveAllAt    = 8 << 20  // bytes of unsaved units that are all right; after twice as many all queues are saved,
 	refuseAt     = 64 << 20 // and after which nothing is accepted: they cannot be saved
 	syncSingly   = 64       // files synced one by one; for more the whole file system is
 	scanBack     = 16 << 20 // bytes below a checkpoint that recovery looks at again
@@ -40,7 +38,7 @@ const (
 
 // touch is called after each group of records, with the log's end.
 func (k *keeper) touch(s *Store, end int64) {
-	if end-k.marked.Load() >= k.enough.Load() || s.unsaved() >= k.much.Load() {
+	if end-k.marked.Load() >= k.enough.Load() || s.unsaved() >= 2*saveAllAt {
 		k.pulse.parked.Store(false)
 		k.pulse.hurry()
 		return
@@ -58,7 +56,7 @@ func (k *keeper) work(s *Store) time.Duration {
 	defer k.mu.Unlock()
 	err := k.save(s, s.takeLarge())
 	due := k.due(s)
-	if err == nil && !due && s.unsaved() >= k.much.Load() {
+	if err == nil && !due && s.unsaved() >= 2*saveAllAt {
 		err = k.save(s, s.takeDirty())
 	}
 	if err == nil && due {
@@ -90,12 +88,12 @@ func (k *keeper) unsaved(s *Store, err error) error {
 func (k *keeper) due(s *Store) bool {
 	s.dispatching.Lock()
 	end, dirty := s.dispatched.end, len(s.dispatched.dirty)
+	s.dispatched.saveAt = max(min(saveAllAt/max(dirty, 1), mostSaveAt), leastSaveAt)
 	s.dispatching.Unlock()
 	cfg := s.config()
 	behind := end - k.marked.Load()
 	enough := max(cfg.Flushing.CheckpointBytes, min(int64(dirty)*perQueue, mostUnmarked))
 	k.enough.Store(enough)
-	k.much.Store(min(saveAllAt+int64(dirty)*saveAllEach, refuseAt/2))
 	return behind >= enough || behind > 0 && time.Since(k.last) >= cfg.Flushing.QueueThorough
 }
 
@@ -129,7 +127,7 @@ func (k *keeper) save(s *Store, list []*queue) error {
 			}
 		}
 		s.dispatching.Lock()
-		s.listLocked(q, saveAt)
+		s.listLocked(q, mostSaveAt)
 		s.dispatching.Unlock()
 	}
 	return first

@@ -89,7 +89,7 @@ func newStore(cfg Config, d Deps) *Store {
 	s := &Store{deps: d, logger: d.Logger, fs: d.FS, queues: make(map[QueueName]*queue), batched: make(map[string]bool), deleting: make(map[string]bool)}
 	s.keeper.pulse = newPulse()
 	s.keeper.enough.Store(cfg.Flushing.CheckpointBytes)
-	s.keeper.much.Store(saveAllAt)
+	s.dispatched.saveAt = mostSaveAt
 	s.keeper.unsynced = make(map[*queue]struct{})
 	s.cfg.Store(&cfg)
 	s.handles = segment.NewHandles(d.FS, int(cfg.Files.OpenFiles))

@@ -142,10 +142,10 @@ func (l *Log) roomLocked(need int) *chunk {
 }
 
 func (l *Log) newGroupLocked() *group {
-	g := l.spare
-	l.spare = nil
-	if g == nil {
-		g = new(group)
+	g := new(group)
+	if n := len(l.spare); n > 0 {
+		g = l.spare[n-1]
+		l.spare = l.spare[:n-1]
 	}
 	g.begin = l.pos
 	return g
@@ -210,7 +210,7 @@ func (l *Log) giveBack(g *group) {
 	g.tell.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.spare == nil {
-		l.spare = g
+	if len(l.spare) < keepGroups {
+		l.spare = append(l.spare, g)
 	}
 }

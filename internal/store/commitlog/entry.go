@@ -129,8 +129,10 @@ func (g *group) reset() {
 	g.entries, g.spans, g.told, g.answer = g.entries[:0], g.spans[:0], false, Appended{}
 }
 
-// Most of what a group holds on to between uses.
+// Most of what a group holds on to between uses, and of groups kept: one gathers, one is written or synced, some are
+// delivered.
 const (
 	keepEntries = 1 << 14
 	keepSpans   = 1 << 8
+	keepGroups  = 4
 )

@@ -58,7 +58,7 @@ type Log struct {
 	pos          int64 // where the next record goes
 	chunk        *chunk
 	pending      *group
-	spare        *group
+	spare        []*group
 	pendingBytes int64
 	started      bool
 	refuse       error // why nothing is taken: ErrClosed, ErrNoSpace or a disk error, wrapped
