@@ -183,17 +183,19 @@ func (x *Index) Last() (storeTime, physical int64) {
 	return h.EndTime, h.EndPhysical
 }
 
+var indexed = [...]string{message.PropUniqueKey, message.PropKeys, message.PropTags}
+
 // Add adds the keys of a record: the unique one first, then each word of KEYS, then the tags. Records of rolled back
 // transactions, and those before the last one added, are passed over.
 func (x *Index) Add(r *message.Record) error {
 	if message.Transaction(r.SysFlag) == message.TransactionRollback {
 		return nil
 	}
-	unique, _ := message.FindProperty(r.Properties, message.PropUniqueKey)
-	keys, _ := message.FindProperty(r.Properties, message.PropKeys)
-	var tags []byte
-	if x.cfg.Tags {
-		tags, _ = message.FindProperty(r.Properties, message.PropTags)
+	var values [len(indexed)][]byte
+	message.FindProperties(r.Properties, indexed[:], values[:])
+	unique, keys, tags := values[0], values[1], values[2]
+	if !x.cfg.Tags {
+		tags = nil
 	}
 	if len(unique) == 0 && len(keys) == 0 && len(tags) == 0 {
 		return nil

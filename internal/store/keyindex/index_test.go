@@ -376,3 +376,19 @@ func FuzzFile(f *testing.F) {
 		}
 	})
 }
+
+// A record with the properties that clients give: unique key, a key, tags, and more.
+func BenchmarkAdd(b *testing.B) {
+	x := openIndex(b, faultfs.OS, b.TempDir(), 1<<20, 4<<20)
+	r := record("BenchTopic", 0, 1_700_000_000_000, "KEYS", "order-4711", "TAGS", "TagA",
+		"UNIQ_KEY", "7F0000010A1C18B4AAC2000000000000", "WAIT", "true", "color", "blue", "CLUSTER", "DefaultCluster")
+	unique := r.Properties[strings.Index(string(r.Properties), "7F"):][:32]
+	b.ReportAllocs()
+	for i := range b.N {
+		copy(unique[16:], fmt.Appendf(unique[16:16], "%016X", i))
+		r.PhysicalOffset += 300
+		if err := x.Add(r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
