@@ -125,6 +125,9 @@ func (w *putWaiter) Appended(a *store.Appended) {
 	switch a.Status {
 	case store.OK, store.FlushDiskTimeout:
 		w.delivery.settled = true
+		if told := w.level.scheduler.cfg.Delivered; told != nil {
+			told(w.level.n, &w.delivery.message)
+		}
 	case store.MessageIllegal, store.PropertiesTooLong:
 		w.delivery.settled = true
 		w.level.scheduler.cfg.Logger.Error("delayed message is refused by the store and given up",

@@ -30,6 +30,8 @@ type Config struct {
 	FlushInterval func() time.Duration // how long progress may stay unwritten
 	VersionStep   func() int64         // deliveries per data version
 	Logger        *slog.Logger
+	// Delivered is told of each message that was put where it was sent; it must not block. nil: nobody asks.
+	Delivered func(level int, m *store.Message)
 }
 
 // Scheduler moves messages from the staging topic to where they were sent, when they are due. One goroutine per level

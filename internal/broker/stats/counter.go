@@ -33,7 +33,7 @@ const (
 type window []sample
 
 type sample struct {
-	at           time.Time
+	at           int64 // ns
 	value, times int64
 }
 
@@ -41,7 +41,7 @@ type sample struct {
 // follows one of nothing, taken a step before.
 func (w window) take(s sample, step time.Duration, limit int) window {
 	if len(w) == 0 {
-		w = append(w, sample{at: s.at.Add(-step)})
+		w = append(w, sample{at: s.at - int64(step)})
 	}
 	w = append(w, s)
 	if len(w) > limit {
@@ -57,7 +57,7 @@ func (w window) item() protocol.BrokerStatsItem {
 	}
 	first, last := w[0], w[len(w)-1]
 	i := protocol.BrokerStatsItem{Sum: last.value - first.value}
-	if d := last.at.Sub(first.at); d > 0 {
+	if d := time.Duration(last.at - first.at); d > 0 {
 		i.Tps = float64(i.Sum) / d.Seconds()
 	}
 	if times := last.times - first.times; times > 0 {

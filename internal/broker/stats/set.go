@@ -5,6 +5,7 @@ package stats
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +25,20 @@ const (
 	SendBackNums = "SNDBCK_PUT_NUMS"
 	DeadNums     = "DLQ_PUT_NUMS"
 
+	TopicPutLatency = "TOPIC_PUT_LATENCY" // ms; key "queue@topic"
+	GroupGetLatency = "GROUP_GET_LATENCY" // ms; key "queue@topic@group" or, without details, "topic@group"
+
+	GroupDiskNums  = "GROUP_GET_FROM_DISK_NUMS"
+	GroupDiskSize  = "GROUP_GET_FROM_DISK_SIZE"
+	BrokerDiskNums = "BROKER_GET_FROM_DISK_NUMS"
+	BrokerDiskSize = "BROKER_GET_FROM_DISK_SIZE"
+
+	// Of the queues of delayed messages; keys "topic@queue" and "topic@queue@group".
+	QueuePutNums = "QUEUE_PUT_NUMS"
+	QueuePutSize = "QUEUE_PUT_SIZE"
+	QueueGetNums = "QUEUE_GET_NUMS"
+	QueueGetSize = "QUEUE_GET_SIZE"
+
 	BrokerPutNums              = "BROKER_PUT_NUMS"
 	BrokerGetNums              = "BROKER_GET_NUMS"
 	BrokerPutNumsWithoutSystem = "BROKER_PUT_NUMS_WITHOUT_SYSTEM_TOPIC"
@@ -31,7 +46,8 @@ const (
 )
 
 var names = []string{
-	TopicPutNums, TopicPutSize, GroupGetNums, GroupGetSize, SendBackNums, DeadNums,
+	TopicPutNums, TopicPutSize, GroupGetNums, GroupGetSize, SendBackNums, DeadNums, TopicPutLatency, GroupGetLatency,
+	GroupDiskNums, GroupDiskSize, BrokerDiskNums, BrokerDiskSize, QueuePutNums, QueuePutSize, QueueGetNums, QueueGetSize,
 	BrokerPutNums, BrokerGetNums, BrokerPutNumsWithoutSystem, BrokerGetNumsWithoutSystem,
 }
 
@@ -48,7 +64,9 @@ type Options struct {
 	IsSystem func(topic string) bool // its messages are left out of the day's totals
 	// Store gives the store's running totals for the rates of Rates.
 	Store func() Totals
-	Now   func() time.Time // nil: time.Now
+	// Details: latencies of pulls by queue, and the counters of queues (enableDetailStat).
+	Details bool
+	Now     func() time.Time // nil: time.Now
 }
 
 // Set is all counters of a broker. Counting takes no lock and, for names that are
@@ -60,6 +78,8 @@ type Set struct {
 	put    families
 	get    families
 	rates  rates
+	// Latencies of puts and pulls.
+	putTook, getTook *nametable.Table[counter]
 
 	mu   sync.Mutex // samples, days
 	days days
@@ -85,6 +105,7 @@ func New(o Options) *Set {
 	}
 	s.put = families{s.byName[TopicPutNums], s.byName[TopicPutSize], s.own[BrokerPutNums], s.own[BrokerPutNumsWithoutSystem]}
 	s.get = families{s.byName[GroupGetNums], s.byName[GroupGetSize], s.own[BrokerGetNums], s.own[BrokerGetNumsWithoutSystem]}
+	s.putTook, s.getTook = s.byName[TopicPutLatency], s.byName[GroupGetLatency]
 	s.days.start(o.Now())
 	return s
 }
@@ -103,6 +124,57 @@ func (s *Set) Get(group, topic string, messages, bytes int) {
 	lookUpBytes(s.get.nums, key).add(int64(messages))
 	lookUpBytes(s.get.size, key).add(int64(bytes))
 	s.get.count(messages, s.o.IsSystem(topic))
+}
+
+// PutTook counts how long a message took to be stored in a queue.
+func (s *Set) PutTook(topic string, queue int32, took time.Duration) {
+	var buf [512]byte
+	key := append(append(strconv.AppendInt(buf[:0], int64(queue), 10), '@'), topic...)
+	lookUpBytes(s.putTook, key).add(took.Milliseconds())
+}
+
+// GetTook counts how long a pull took that found messages.
+func (s *Set) GetTook(group, topic string, queue int32, took time.Duration) {
+	var buf [512]byte
+	key := buf[:0]
+	if s.o.Details {
+		key = append(strconv.AppendInt(key, int64(queue), 10), '@')
+	}
+	key = append(append(append(key, topic...), '@'), group...)
+	lookUpBytes(s.getTook, key).add(took.Milliseconds())
+}
+
+// GetFromDisk counts messages, handed to a group, that were not in memory (RocketMQ
+// has the counters but feeds them no more).
+func (s *Set) GetFromDisk(group, topic string, messages, bytes int) {
+	key := topic + "@" + group
+	s.counter(GroupDiskNums, key).add(int64(messages))
+	s.counter(GroupDiskSize, key).add(int64(bytes))
+	s.own[BrokerDiskNums].add(int64(messages))
+	s.own[BrokerDiskSize].add(int64(bytes))
+}
+
+// Delay counts a message that came into the queue of a delay level.
+func (s *Set) Delay(topic string, queue int32, messages, bytes int) {
+	if s.o.Details {
+		key := topic + "@" + strconv.Itoa(int(queue))
+		s.counter(QueuePutNums, key).add(int64(messages))
+		s.counter(QueuePutSize, key).add(int64(bytes))
+	}
+}
+
+// Delayed counts a message that went from the queue of a delay level to the topic that
+// it was sent to. The group stands for the broker itself.
+func (s *Set) Delayed(group, from string, queue int32, topic string, messages, bytes int) {
+	key := from + "@" + group
+	s.counter(GroupGetNums, key).add(int64(messages))
+	s.counter(GroupGetSize, key).add(int64(bytes))
+	if s.o.Details {
+		key = from + "@" + strconv.Itoa(int(queue)) + "@" + group
+		s.counter(QueueGetNums, key).add(int64(messages))
+		s.counter(QueueGetSize, key).add(int64(bytes))
+	}
+	s.Put(topic, messages, bytes)
 }
 
 func (f *families) count(messages int, system bool) {
@@ -172,7 +244,17 @@ func (s *Set) rate(name, key string) float64 {
 
 // RemoveTopic forgets what was counted for a topic.
 func (s *Set) RemoveTopic(topic string) {
-	s.forget(func(key string) bool { return key == topic || strings.HasPrefix(key, topic+"@") })
+	s.forget(func(key string) bool {
+		if queue, rest, ok := strings.Cut(key, "@"); ok && isNumber(queue) && (rest == topic || strings.HasPrefix(rest, topic+"@")) {
+			return true // a latency
+		}
+		return key == topic || strings.HasPrefix(key, topic+"@")
+	})
+}
+
+func isNumber(text string) bool {
+	_, err := strconv.Atoi(text)
+	return err == nil
 }
 
 // RemoveGroup forgets what was counted for a group.
@@ -265,7 +347,7 @@ func (s *Set) sample(now time.Time, take func(*counter, sample)) {
 	defer s.mu.Unlock()
 	for _, t := range s.byName {
 		t.Each(func(_ string, c *counter) bool {
-			take(c, sample{at: now, value: c.value.Load(), times: c.times.Load()})
+			take(c, sample{at: now.UnixNano(), value: c.value.Load(), times: c.times.Load()})
 			return true
 		})
 	}

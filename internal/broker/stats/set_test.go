@@ -23,7 +23,7 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func newSet() *Set {
 	return New(Options{
-		Cluster: "DefaultCluster", IsSystem: protocol.IsSystemTopic, Now: func() time.Time { return start },
+		Cluster: "DefaultCluster", IsSystem: protocol.IsSystemTopic, Details: true, Now: func() time.Time { return start },
 	})
 }
 
@@ -35,18 +35,36 @@ func TestCounters(t *testing.T) {
 	s.Get("G", "T", 2, 50)
 	s.SendBack("G", "T")
 	s.Dead("G", "T")
+	s.PutTook("T", 3, 4*time.Millisecond+999*time.Microsecond)
+	s.PutTook("T", 3, 5*time.Millisecond)
+	s.GetTook("G", "T", 3, 12*time.Millisecond)
+	s.GetFromDisk("G", "T", 8, 80)
+	s.Delay("S", 2, 1, 7)
+	s.Delayed("D", "S", 2, "Later", 1, 7)
 	s.sampleMinute(start)
 	for _, c := range []struct {
 		name, key string
 		want      protocol.BrokerStatsItem
 	}{
+		{TopicPutLatency, "3@T", protocol.BrokerStatsItem{Sum: 9, AvgPt: 4.5, Tps: 0.9}},
+		{GroupGetLatency, "3@T@G", protocol.BrokerStatsItem{Sum: 12, AvgPt: 12, Tps: 1.2}},
+		{GroupDiskNums, "T@G", protocol.BrokerStatsItem{Sum: 8, AvgPt: 8, Tps: 0.8}},
+		{GroupDiskSize, "T@G", protocol.BrokerStatsItem{Sum: 80, AvgPt: 80, Tps: 8}},
+		{BrokerDiskNums, "DefaultCluster", protocol.BrokerStatsItem{Sum: 8, AvgPt: 8, Tps: 0.8}},
+		{BrokerDiskSize, "DefaultCluster", protocol.BrokerStatsItem{Sum: 80, AvgPt: 80, Tps: 8}},
+		{QueuePutNums, "S@2", protocol.BrokerStatsItem{Sum: 1, AvgPt: 1, Tps: 0.1}},
+		{QueuePutSize, "S@2", protocol.BrokerStatsItem{Sum: 7, AvgPt: 7, Tps: 0.7}},
+		{QueueGetNums, "S@2@D", protocol.BrokerStatsItem{Sum: 1, AvgPt: 1, Tps: 0.1}},
+		{QueueGetSize, "S@2@D", protocol.BrokerStatsItem{Sum: 7, AvgPt: 7, Tps: 0.7}},
+		{GroupGetNums, "S@D", protocol.BrokerStatsItem{Sum: 1, AvgPt: 1, Tps: 0.1}},
+		{TopicPutSize, "Later", protocol.BrokerStatsItem{Sum: 7, AvgPt: 7, Tps: 0.7}},
 		{TopicPutNums, "T", protocol.BrokerStatsItem{Sum: 4, AvgPt: 2, Tps: 0.4}},
 		{TopicPutSize, "T", protocol.BrokerStatsItem{Sum: 1000, AvgPt: 500, Tps: 100}},
 		{GroupGetNums, "T@G", protocol.BrokerStatsItem{Sum: 2, AvgPt: 2, Tps: 0.2}},
 		{SendBackNums, "T@G", protocol.BrokerStatsItem{Sum: 1, AvgPt: 1, Tps: 0.1}},
 		{DeadNums, "T@G", protocol.BrokerStatsItem{Sum: 1, AvgPt: 1, Tps: 0.1}},
-		{BrokerPutNums, "DefaultCluster", protocol.BrokerStatsItem{Sum: 9, AvgPt: 3, Tps: 0.9}},
-		{BrokerPutNumsWithoutSystem, "DefaultCluster", protocol.BrokerStatsItem{Sum: 4, AvgPt: 2, Tps: 0.4}},
+		{BrokerPutNums, "DefaultCluster", protocol.BrokerStatsItem{Sum: 10, AvgPt: 2.5, Tps: 1}},
+		{BrokerPutNumsWithoutSystem, "DefaultCluster", protocol.BrokerStatsItem{Sum: 5, AvgPt: 5. / 3, Tps: 0.5}},
 		{BrokerGetNums, "DefaultCluster", protocol.BrokerStatsItem{Sum: 2, AvgPt: 2, Tps: 0.2}},
 	} {
 		got, ok := s.View(c.name, c.key)
@@ -64,6 +82,25 @@ func TestCounters(t *testing.T) {
 	}
 	if s.PutRate("T") != 0.4 || s.GetRate("G", "T") != 0.2 || s.PutRate("none") != 0 {
 		t.Errorf("rates %v, %v, %v", s.PutRate("T"), s.GetRate("G", "T"), s.PutRate("none"))
+	}
+}
+
+func TestWithoutDetails(t *testing.T) {
+	s := newSet()
+	s.o.Details = false
+	s.GetTook("G", "T", 3, 12*time.Millisecond)
+	s.Delay("S", 2, 1, 7)
+	s.Delayed("D", "S", 2, "Later", 1, 7)
+	for _, c := range []struct {
+		name, key string
+		there     bool
+	}{
+		{GroupGetLatency, "T@G", true}, {GroupGetLatency, "3@T@G", false}, {QueuePutNums, "S@2", false},
+		{QueueGetNums, "S@2@D", false}, {GroupGetNums, "S@D", true}, {TopicPutNums, "Later", true},
+	} {
+		if _, ok := s.View(c.name, c.key); ok != c.there {
+			t.Errorf("%s of %s there: %v", c.name, c.key, ok)
+		}
 	}
 }
 
@@ -116,6 +153,9 @@ func TestRemove(t *testing.T) {
 		s.Put(topic, 1, 1)
 		s.Get("G", topic, 1, 1)
 		s.Get("GG", topic, 1, 1)
+		s.PutTook(topic, 0, 1)
+		s.GetTook("G", topic, 0, 1)
+		s.GetTook("GG", topic, 0, 1)
 	}
 	s.RemoveTopic("T")
 	s.RemoveGroup("G")
@@ -124,6 +164,8 @@ func TestRemove(t *testing.T) {
 		there     bool
 	}{
 		{TopicPutNums, "T", false}, {TopicPutNums, "TT", true}, {GroupGetNums, "T@G", false},
+		{TopicPutLatency, "0@T", false}, {TopicPutLatency, "0@TT", true}, {GroupGetLatency, "0@T@GG", false},
+		{GroupGetLatency, "0@TT@G", false}, {GroupGetLatency, "0@TT@GG", true},
 		{GroupGetNums, "T@GG", false}, {GroupGetNums, "TT@G", false}, {GroupGetNums, "TT@GG", true},
 		{BrokerPutNums, "DefaultCluster", true},
 	} {
@@ -201,9 +243,13 @@ func TestCountingTakesNoMemory(t *testing.T) {
 	s := newSet()
 	s.Put("T", 1, 1)
 	s.Get("G", "T", 1, 1)
+	s.PutTook("T", 7, time.Millisecond)
+	s.GetTook("G", "T", 7, time.Millisecond)
 	if n := testing.AllocsPerRun(100, func() {
 		s.Put("T", 1, 1)
 		s.Get("G", "T", 1, 1)
+		s.PutTook("T", 7, time.Millisecond)
+		s.GetTook("G", "T", 7, time.Millisecond)
 	}); n != 0 {
 		t.Fatalf("%v allocations", n)
 	}
@@ -242,5 +288,6 @@ func BenchmarkPut(b *testing.B) {
 	b.ReportAllocs()
 	for range b.N {
 		s.Put("Orders", 1, 1024)
+		s.PutTook("Orders", 3, time.Millisecond)
 	}
 }
