@@ -49,15 +49,20 @@ func (t *Table) AutoCreate(s FirstSend) (*Config, error) {
 
 // EnsureRetry gives the retry topic of a group and creates it if it is missing. It
 // does not wait for the disk; whoever puts a message into the topic calls Await first.
-// A retry topic that is there takes over order and keeps the rest.
+// A retry topic that is there takes over order, gets the queues that it lacks, or
+// messages would come back to queues that nobody reads (as in RocketMQ), and keeps the
+// rest.
 func (t *Table) EnsureRetry(group string, queues int32, order bool, sysFlag int32) *Config {
 	name := protocol.RetryTopic(group)
-	if have := t.names.Get(name); have != nil && have.Order == order {
+	fits := func(c *Config) bool {
+		return c != nil && c.Order == order && c.ReadQueueNums >= queues && c.WriteQueueNums >= queues
+	}
+	if have := t.names.Get(name); fits(have) {
 		return have // nearly always; no lock
 	}
 	t.mu.Lock()
 	have := t.names.Get(name)
-	if have != nil && have.Order == order {
+	if fits(have) {
 		t.mu.Unlock()
 		return have
 	}
@@ -65,6 +70,7 @@ func (t *Table) EnsureRetry(group string, queues int32, order bool, sysFlag int3
 	c.ReadQueueNums, c.WriteQueueNums, c.TopicSysFlag = queues, queues, sysFlag
 	if have != nil {
 		*c = have.TopicConfig
+		c.ReadQueueNums, c.WriteQueueNums = max(c.ReadQueueNums, queues), max(c.WriteQueueNums, queues)
 	}
 	c.Order = order
 	created := newConfig(c)

@@ -279,12 +279,16 @@ func TestAutoCreateAtOnce(t *testing.T) {
 func TestEnsure(t *testing.T) {
 	table := open(t, options(t, t.TempDir()))
 	retry := table.EnsureRetry("G", 3, false, 0)
-	if retry.TopicName != "%RETRY%G" || retry.Queues() != 3 || retry.Perm != 6 || retry != table.EnsureRetry("G", 5, false, 0) {
+	if retry.TopicName != "%RETRY%G" || retry.Queues() != 3 || retry.Perm != 6 || retry != table.EnsureRetry("G", 2, false, 0) {
 		t.Fatalf("retry topic %+v", retry)
 	}
-	ordered := table.EnsureRetry("G", 5, true, 0)
+	ordered := table.EnsureRetry("G", 2, true, 0)
 	if !ordered.Order || ordered.Queues() != 3 || retry.Order {
 		t.Fatalf("ordered retry topic %+v", ordered)
+	}
+	grown := table.EnsureRetry("G", 5, true, 0)
+	if !grown.Order || grown.ReadQueueNums != 5 || grown.WriteQueueNums != 5 || grown != table.Get("%RETRY%G") {
+		t.Fatalf("retry topic of a group that wants more queues %+v", grown)
 	}
 	dead, err := table.EnsureDLQ("G")
 	if err != nil || dead.TopicName != "%DLQ%G" || dead.Queues() != 1 || dead.Perm != 6 {
