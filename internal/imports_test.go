@@ -41,7 +41,7 @@ var forbidden = []arrow{
 	{from: "proxy/...", to: "nameserver/...,broker/...,controller/...,console/...", why: "roles meet over the wire"},
 	{from: "console/...", to: "nameserver/...,broker/...,controller/...,proxy/...", why: "roles meet over the wire"},
 
-	{from: "broker/topic/...,broker/group/...,broker/offset/...,broker/longpoll/...,broker/delay/...,broker/pop/...,broker/transaction/...,broker/replication/...", to: "broker", why: "the broker puts its rooms together; a room that needs the broker is given an interface"},
+	{from: "broker/topic/...,broker/group/...,broker/offset/...,broker/longpoll/...,broker/delay/...,broker/trouble/...,broker/pop/...,broker/transaction/...,broker/replication/...", to: "broker", why: "the broker puts its rooms together; a room that needs the broker is given an interface"},
 	{from: "...", to: "store/...", except: "node/...,broker/...,store/...,cli/...,inspect/...,testcluster/...", why: "messages on disk belong to the broker"},
 	{from: "...", to: "store/commitlog/...,store/consumequeue/...,store/keyindex/...", except: "store/...,inspect/...", why: "store is the only door to the files; inspect reads their bytes when no store is open, with the same decoders"},
 	{from: "inspect/...", to: "remoting/...,router/...,route/...,nameserver/...,broker/...,client/...,admin/...,node/...", why: "it looks at a folder, not at a server"},

@@ -178,6 +178,7 @@ var requestNames = map[int32]string{
 	GetLiteGroupInfo:                     "GET_LITE_GROUP_INFO",
 	TriggerLiteDispatch:                  "TRIGGER_LITE_DISPATCH",
 	BatchAckMessage:                      "BATCH_ACK_MESSAGE",
+	CheckConsumerGroups:                  "CHECK_CONSUMER_GROUPS",
 }
 
 var responseNames = map[int32]string{

@@ -182,6 +182,7 @@ const (
 	GetLiteGroupInfo                     int32 = 200078 // proxy, admin to broker
 	TriggerLiteDispatch                  int32 = 200079 // proxy, admin to broker
 	BatchAckMessage                      int32 = 200151 // consumer, proxy to broker
+	CheckConsumerGroups                  int32 = 900001 // admin to broker; Goddard's own: a RocketMQ broker does not know it
 )
 
 // Response codes (RocketMQ: ResponseCode, RemotingSysResponseCode), by number. The negative ones
