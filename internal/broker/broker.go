@@ -21,6 +21,7 @@ import (
 	"github.com/goddard-mq/goddard/internal/broker/offset"
 	"github.com/goddard-mq/goddard/internal/broker/stats"
 	"github.com/goddard-mq/goddard/internal/broker/topic"
+	"github.com/goddard-mq/goddard/internal/broker/trouble"
 	"github.com/goddard-mq/goddard/internal/config"
 	"github.com/goddard-mq/goddard/internal/filter"
 	"github.com/goddard-mq/goddard/internal/protocol"
@@ -50,6 +51,8 @@ type Broker struct {
 	members   *group.Members
 	locks     *group.Locks
 	offsets   *offset.Table
+	broadcast *offset.Broadcast
+	trouble   *trouble.Watch
 	modes     *group.Modes
 	filters   *group.Filters
 	stats     *stats.Set
@@ -200,8 +203,16 @@ func (b *Broker) openTables() (err error) {
 		Path: file("delayOffset.json"), Levels: b.delayLevels, Logger: b.log,
 		FlushInterval: func() time.Duration { return b.cfg.Load().Offsets.DelayFlushInterval },
 		VersionStep:   func() int64 { return b.cfg.Load().Offsets.DelayVersionStep },
+		Delivered:     b.delivered,
 	})
 	return err
+}
+
+// delivered counts a delayed message that was put where it was sent.
+func (b *Broker) delivered(level int, m *store.Message) {
+	if b.cfg.Load().Send.DelayStats {
+		b.stats.Delayed(protocol.GroupSchedule, protocol.TopicSchedule, int32(level-1), m.Topic, 1, len(m.Body))
+	}
 }
 
 // traceTopic is the trace topic to create at start, "" for none.
@@ -229,8 +240,19 @@ func (b *Broker) wire() error {
 		RealTime: func() bool { return b.cfg.Load().Groups.RealTimeNotify },
 	})
 	b.locks = group.NewLocks()
+	b.broadcast = offset.NewBroadcast(offset.BroadcastOptions{
+		Offsets: b.offsets, Online: b.isMemberID, Begin: b.beginOfBroadcast,
+		Expiry:    func() time.Duration { return b.cfg.Load().Offsets.BroadcastExpiry },
+		MaxExpiry: func() time.Duration { return b.cfg.Load().Offsets.BroadcastMaxExpiry },
+	})
+	source := &groupSource{
+		cfg: b.cfg, members: b.members, groups: b.groups, topics: b.topics, offsets: b.offsets, locks: b.locks, store: b.store,
+	}
+	b.trouble = trouble.New(trouble.Config{
+		Logger: b.log, Groups: source.each, Limits: func() trouble.Limits { return trouble.Limits(b.cfg.Load().Groups.Check) },
+	})
 	b.stats = stats.New(stats.Options{
-		Cluster: cfg.Identity.Cluster, Store: b.storeTotals,
+		Cluster: cfg.Identity.Cluster, Store: b.storeTotals, Details: cfg.Send.DetailStats,
 		IsSystem: func(topic string) bool { return b.topics.IsSystem(topic) },
 	})
 	host, err := netip.ParseAddrPort(cfg.Identity.addr())

@@ -78,6 +78,14 @@ type GroupConfig struct {
 	RealTimeNotify  bool `rmq:"realTimeNotifyConsumerChange"`
 	ServerSideReset bool `rmq:"useServerSideResetOffset"`
 	RejectPull      bool `rmq:"rejectPullConsumerEnable"` // refuse pulls of clients that are not members
+	Check           CheckConfig
+}
+
+// CheckConfig says when something is taken to be wrong with a consumer group (room trouble). The keys are Goddard's own.
+type CheckConfig struct {
+	Every      time.Duration `rmq:"consumerGroupCheckInterval,ms,min=0"` // between looks at all groups; 0: never
+	Unconsumed time.Duration `rmq:"unconsumedQueueTimeout,ms,min=1"`     // that messages wait in a queue that no member pulls; below 60 s queues that a dead member has locked are named, too
+	Stuck      time.Duration `rmq:"stuckConsumerTimeout,ms,min=1"`       // that a member does not commit while messages wait; longer than its handler may take, and than clients wait between commits (5 to 10 s)
 }
 
 // SendConfig of the send path.
@@ -86,6 +94,8 @@ type SendConfig struct {
 	StoreReplies       bool          `rmq:"storeReplyMessageEnable"`
 	BusyAfter          time.Duration `rmq:"osPageCacheBusyTimeOutMills,ms,min=1"` // while one append takes longer, sends are refused
 	DelayLevels        string        `rmq:"messageDelayLevel"`                    // one blank between; units s m h d; level 1 first
+	DelayStats         bool          `rmq:"enableScheduleMessageStats"`           // count delayed messages when they are delivered
+	DetailStats        bool          `rmq:"enableDetailStat,restart"`             // count pull latencies and delayed messages by queue
 }
 
 // PullConfig of the pull and query paths.
@@ -112,6 +122,9 @@ type OffsetConfig struct {
 	VersionStep        int64         `rmq:"consumerOffsetUpdateVersionStep,min=1"` // commits per data version
 	DelayFlushInterval time.Duration `rmq:"flushDelayOffsetInterval,ms,min=100"`
 	DelayVersionStep   int64         `rmq:"delayOffsetUpdateVersionStep,min=1"`
+	Broadcast          bool          `rmq:"enableBroadcastOffsetStore"`          // follow the clients of broadcasting groups
+	BroadcastExpiry    time.Duration `rmq:"broadcastOffsetExpireSecond,s,min=1"` // of those not connected, without a pull
+	BroadcastMaxExpiry time.Duration `rmq:"broadcastOffsetExpireMaxSecond,s,min=1"`
 }
 
 // ClientConfig of the tables of connected clients.

@@ -35,14 +35,18 @@ func DefaultConfig() Config {
 			ReviveQueues: 8, TimerWheel: true, ValidateSystem: true, ClearRetryOnDelete: true,
 			SplitMetadata: true, SplitMetadataSize: 2000,
 		},
-		Groups: GroupConfig{AutoCreate: true, CreateSystem: true, NotifyChange: true, RealTimeNotify: true, ServerSideReset: true},
-		Send:   SendConfig{StoreReplies: true, BusyAfter: time.Second, DelayLevels: delay.DefaultLevels},
+		Groups: GroupConfig{
+			AutoCreate: true, CreateSystem: true, NotifyChange: true, RealTimeNotify: true, ServerSideReset: true,
+			Check: CheckConfig{Every: 10 * time.Second, Unconsumed: 2 * time.Minute, Stuck: 5 * time.Minute},
+		},
+		Send: SendConfig{StoreReplies: true, BusyAfter: time.Second, DelayLevels: delay.DefaultLevels, DelayStats: true, DetailStats: true},
 		Pull: PullConfig{
 			LongPolling: true, ShortPolling: time.Second, LitePull: true, QueryMax: 32,
 		},
 		Filter: FilterConfig{Keep: 24 * time.Hour, BloomErrors: 20, BloomGroups: 32},
 		Offsets: OffsetConfig{
 			FlushInterval: 5 * time.Second, VersionStep: 500, DelayFlushInterval: 10 * time.Second, DelayVersionStep: 200,
+			Broadcast: true, BroadcastExpiry: 2 * time.Minute, BroadcastMaxExpiry: 5 * time.Minute,
 		},
 		Clients: ClientConfig{RegisterProducer: true, ChannelExpiry: 120 * time.Second},
 		Stop:    StopConfig{Wait: 30 * time.Second},

@@ -4,6 +4,7 @@
 package broker
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,7 +66,8 @@ func TestDefaults(t *testing.T) {
 		"waitTimeMillsInPullQueue": "5000", "longPollingEnable": "true", "shortPollingTimeMills": "1000",
 		"storeReplyMessageEnable": "true", "rejectTransactionMessage": "false", "enablePropertyFilter": "false",
 		"messageDelayLevel": "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h", "flushDelayOffsetInterval": "10000",
-		"osPageCacheBusyTimeOutMills": "1000", "defaultQueryMaxNum": "32", "channelExpiredTimeout": "120000",
+		"enableBroadcastOffsetStore": "true", "broadcastOffsetExpireSecond": "120", "broadcastOffsetExpireMaxSecond": "300",
+		"enableScheduleMessageStats": "true", "enableDetailStat": "true", "osPageCacheBusyTimeOutMills": "1000", "defaultQueryMaxNum": "32", "channelExpiredTimeout": "120000",
 	} {
 		if got, _ := config.Get(&c, key); got != want {
 			t.Errorf("%s=%s, want %s", key, got, want)
@@ -74,12 +76,12 @@ func TestDefaults(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}
-	ofStore := map[string]bool{}
-	for _, f := range config.Fields(&c.Store) {
-		ofStore[f.Key] = true
+	others := map[string]bool{} // the store's, and Goddard's own
+	for _, f := range slices.Concat(config.Fields(&c.Store), config.Fields(&c.Groups.Check)) {
+		others[f.Key] = true
 	}
 	for _, f := range config.Fields(&c) {
-		if !ofStore[f.Key] && !config.Known(f.Key) {
+		if !others[f.Key] && !config.Known(f.Key) {
 			t.Errorf("no RocketMQ release knows %s", f.Key)
 		}
 	}

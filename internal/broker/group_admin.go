@@ -11,6 +11,8 @@ import (
 	"fmt"
 
 	"github.com/goddard-mq/goddard/internal/broker/group"
+	"github.com/goddard-mq/goddard/internal/broker/offset"
+	"github.com/goddard-mq/goddard/internal/broker/topic"
 	"github.com/goddard-mq/goddard/internal/config"
 	"github.com/goddard-mq/goddard/internal/header"
 	"github.com/goddard-mq/goddard/internal/protocol"
@@ -35,14 +37,22 @@ type (
 		Flush() error
 	}
 	groupCounters interface{ RemoveGroup(group string) }
+	// retryTopics are what groups get again.
+	retryTopics interface {
+		Get(name string) *topic.Config
+		EnsureRetry(group string, queues int32, order bool, sysFlag int32) *topic.Config
+		Await(c *topic.Config) error
+	}
 )
 
 // groupHandler serves the codes above, on the admin lane: changes wait for the disk.
 type groupHandler struct {
-	cfg     *config.Live[Config]
-	groups  adminGroups
-	offsets groupProgress
-	stats   groupCounters
+	cfg       *config.Live[Config]
+	groups    adminGroups
+	topics    retryTopics
+	offsets   groupProgress
+	broadcast groupCounters // follows clients in broadcasting mode
+	stats     groupCounters
 }
 
 func (h *groupHandler) update(x *remoting.Exchange) (*remoting.Command, error) {
@@ -78,7 +88,19 @@ func (h *groupHandler) apply(list []*protocol.SubscriptionGroupConfig) (*remotin
 			return nil, err
 		}
 	}
-	return okAnswer, nil
+	return okAnswer, h.growRetries(list)
+}
+
+// growRetries gives retry topics the queues that their groups want now: what comes back is spread over so many.
+func (h *groupHandler) growRetries(list []*protocol.SubscriptionGroupConfig) error {
+	for _, c := range list {
+		if have := h.topics.Get(protocol.RetryTopic(c.GroupName)); have != nil {
+			if err := h.topics.Await(h.topics.EnsureRetry(c.GroupName, c.RetryQueueNums, have.Order, have.TopicSysFlag)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // get shows a group. It never creates one: looking is not using (RocketMQ creates it where groups come to be by use).
@@ -130,7 +152,12 @@ func (h *groupHandler) remove(x *remoting.Exchange) (*remoting.Command, error) {
 		return nil, err
 	}
 	h.stats.RemoveGroup(req.GroupName)
-	if (req.CleanOffset || req.RemoveOffset) && h.offsets.RemoveGroup(req.GroupName) {
+	if !req.CleanOffset && !req.RemoveOffset {
+		return okAnswer, nil
+	}
+	h.broadcast.RemoveGroup(req.GroupName)
+	own, broadcast := h.offsets.RemoveGroup(req.GroupName), h.offsets.RemoveGroup(offset.BroadcastGroup(req.GroupName))
+	if own || broadcast {
 		if err := h.offsets.Flush(); err != nil {
 			return nil, fmt.Errorf("forget the progress of group %s: %w", req.GroupName, err)
 		}

@@ -77,6 +77,12 @@ func (m *metrics) watch(b *Broker) error {
 		gauge("rocketmq_topic_number", "Topics.", func() float64 { return float64(b.topics.Len()) }),
 		gauge("rocketmq_consumer_group_number", "Consumer groups.", func() float64 { return float64(b.groups.Len()) }),
 	}
+	for _, kind := range protocol.FaultKinds {
+		all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "goddard_broker_group_faults", Help: "Faults of consumer groups at the last look; goddard group check names them.",
+			ConstLabels: prometheus.Labels{"kind": kind},
+		}, func() float64 { return float64(b.trouble.Count(kind)) }))
+	}
 	for name, l := range b.lanes.byProcessor() {
 		all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "rocketmq_processor_watermark", Help: "Requests that wait for their turn.", ConstLabels: prometheus.Labels{"processor": name},

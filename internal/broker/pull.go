@@ -9,7 +9,7 @@ package broker
 // to the pull lane, so that the disk never holds up the other requests of a connection. A pull that finds nothing is held
 // in the lot and answered from there.
 //
-// Not done: broadcast offsets kept by the broker, cold-data control, static topics, filter servers.
+// Not done: cold-data control, static topics, filter servers.
 
 import (
 	"errors"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/goddard-mq/goddard/internal/broker/group"
 	"github.com/goddard-mq/goddard/internal/broker/longpoll"
+	"github.com/goddard-mq/goddard/internal/broker/offset"
 	"github.com/goddard-mq/goddard/internal/broker/topic"
 	"github.com/goddard-mq/goddard/internal/config"
 	"github.com/goddard-mq/goddard/internal/filter"
@@ -46,7 +47,7 @@ type pullMembers interface {
 // pullOffsets is what pulling needs of the progress of groups.
 type pullOffsets interface {
 	CommitBytes(topic, group []byte, queue int32, offset int64)
-	SetPulled(topic, group []byte, queue int32, offset int64)
+	SetPulled(topic, group []byte, queue int32, p offset.Pull)
 	TakeReset(topic, group []byte, queue int32) (int64, bool)
 }
 
@@ -66,6 +67,8 @@ type compiler interface {
 // pullStats counts what was handed out, by group and topic.
 type pullStats interface {
 	Get(group, topic string, messages, bytes int)
+	GetTook(group, topic string, queue int32, took time.Duration)
+	GetFromDisk(group, topic string, messages, bytes int)
 }
 
 // pullHandler serves pulls.
@@ -83,6 +86,7 @@ type pullHandler struct {
 	lane        remoting.Handler // serves again, on a lane, what has to read from the disk
 	metrics     *metrics
 	stats       pullStats
+	broadcast   broadcastOffsets
 }
 
 // pulling is one pull while it is served; it is reused.
@@ -91,6 +95,9 @@ type pulling struct {
 	topic  *topic.Config
 	group  *group.Config
 	filter pullFilter
+	puller offset.Puller // with a client: of a broadcasting group
+	began  time.Time
+	cold   bool // read from the disk
 	read   store.ReadRequest
 	result store.ReadResult
 	body   []byte
@@ -126,11 +133,16 @@ func (h *pullHandler) serve(x *remoting.Exchange, inline bool) (*remoting.Comman
 	if err := p.req.Decode(x.Request.Fields); err != nil {
 		return nil, err
 	}
+	p.began, p.cold = x.Arrived, !inline
 	cfg := h.cfg.Load()
 	if refusal := h.check(p, cfg, x); refusal != nil {
 		return refusal.command(), nil
 	}
-	if offset, reset := h.offsets.TakeReset(p.req.Topic, p.req.Group, p.req.QueueID); reset {
+	if !inline && x.Conn.Backlogged() {
+		h.putOff(p)
+	} else if offset, reset := h.offsets.TakeReset(p.req.Topic, p.req.Group, p.req.QueueID); reset {
+		h.moveTo(p, offset)
+	} else if offset, moved := h.beginOf(p); moved {
 		h.moveTo(p, offset)
 	} else {
 		if inline && !h.inMemory(p) {
@@ -138,13 +150,14 @@ func (h *pullHandler) serve(x *remoting.Exchange, inline bool) (*remoting.Comman
 			return nil, nil
 		}
 		p.body, p.result = h.store.Read(p.body[:0], &p.read)
-		h.offsets.SetPulled(p.req.Topic, p.req.Group, p.req.QueueID, p.result.Next)
+		h.setPulled(p, p.req.Topic, p.req.Group, x.Conn)
 	}
 	// As in RocketMQ also by the pull that learns of a reset; the client commits what it was told right after.
 	if p.req.SysFlag&protocol.PullCommit != 0 {
 		h.offsets.CommitBytes(p.req.Topic, p.req.Group, p.req.QueueID, p.req.CommitOffset)
 	}
 	h.complete(p, cfg)
+	h.follow(p)
 	if p.answer.Code == protocol.PullNotFound && p.req.SysFlag&protocol.PullSuspend != 0 {
 		switch err := h.hold(p, cfg, x); {
 		case err == nil:
@@ -168,11 +181,24 @@ func (h *pullHandler) inMemory(p *pulling) bool {
 	return p.req.QueueOffset < first || p.req.QueueOffset >= end || h.store.Hot(p.topic.TopicName, p.req.QueueID, p.req.QueueOffset)
 }
 
+// setPulled remembers how far the group has read in the queue, and who reads it.
+func (h *pullHandler) setPulled(p *pulling, topic, group []byte, conn *remoting.Conn) {
+	h.offsets.SetPulled(topic, group, p.req.QueueID, offset.Pull{Next: p.result.Next, At: p.began, By: conn.ID()})
+}
+
 // moveTo makes the result that tells a consumer to go on from an offset that an administrator set.
 func (h *pullHandler) moveTo(p *pulling, offset int64) {
 	first, end := h.store.QueueRange(p.topic.TopicName, p.req.QueueID)
 	p.body = p.body[:0]
 	p.result = store.ReadResult{Status: store.OffsetReset, Next: offset, Min: first, Max: end}
+}
+
+// putOff makes the result that has a consumer ask again. One that had thousands of pulls held and takes no answers would
+// otherwise get thousands of answers full of messages, all of which would wait in memory.
+func (h *pullHandler) putOff(p *pulling) {
+	first, end := h.store.QueueRange(p.topic.TopicName, p.req.QueueID)
+	p.body = p.body[:0]
+	p.result = store.ReadResult{Status: store.OffsetOverflowOne, Next: p.read.Offset, Min: first, Max: end}
 }
 
 // complete makes the answer from the result.
@@ -191,8 +217,18 @@ func (h *pullHandler) complete(p *pulling, cfg *Config) {
 	p.answer = remoting.Command{Code: pullCode(r.Status, p.read.Offset), Remark: r.Status.String(), Header: &p.header}
 	if r.Status == store.Found {
 		p.answer.Body = p.body
-		h.metrics.pulled(r.Count, len(p.body))
-		h.stats.Get(p.group.GroupName, p.topic.TopicName, r.Count, len(p.body))
+		h.count(p)
+	}
+}
+
+// count adds to what was handed out.
+func (h *pullHandler) count(p *pulling) {
+	group, topic, messages, bytes := p.group.GroupName, p.topic.TopicName, p.result.Count, len(p.body)
+	h.metrics.pulled(messages, bytes)
+	h.stats.Get(group, topic, messages, bytes)
+	h.stats.GetTook(group, topic, p.read.QueueID, time.Since(p.began))
+	if p.cold {
+		h.stats.GetFromDisk(group, topic, messages, bytes)
 	}
 }
 
@@ -227,6 +263,7 @@ func (h *pullHandler) hold(p *pulling, cfg *Config, x *remoting.Exchange) error 
 	}
 	held := &heldPull{
 		handler: h, reply: x.ReplyTo(), group: p.group.GroupName, filter: p.filter.silent(), maxCount: p.read.MaxCount,
+		client: p.puller.Client, proxied: p.puller.Proxied,
 	}
 	held.Pull = longpoll.Pull{
 		Topic: p.topic.TopicName, QueueID: p.req.QueueID, Offset: p.req.QueueOffset,
@@ -252,6 +289,8 @@ type heldPull struct {
 	group    string
 	filter   pullFilter
 	maxCount int
+	client   string // of a broadcasting group, as in pulling.puller
+	proxied  bool
 }
 
 // Resume answers the pull with what there is now; it is not held again (longpoll.Owner).
@@ -262,6 +301,7 @@ func (held *heldPull) Resume() {
 	h := held.handler
 	p := pullings.Get().(*pulling)
 	defer p.release()
+	p.began = time.Now()
 	cfg := h.cfg.Load()
 	p.topic, p.group = h.topics.Get(held.Topic), h.groups.FindBytes([]byte(held.group))
 	if refusal := h.mayStillRead(p, held, cfg); refusal != nil {
@@ -272,16 +312,20 @@ func (held *heldPull) Resume() {
 	p.filter.faults = h.faults
 	p.read = store.ReadRequest{Topic: held.Topic, QueueID: held.QueueID, Offset: held.Offset, MaxCount: held.maxCount}
 	p.req.QueueID = held.QueueID
+	p.puller = offset.Puller{Topic: held.Topic, Group: held.group, Client: held.client, Queue: held.QueueID, Proxied: held.proxied}
 	group, topic := []byte(held.group), []byte(held.Topic)
-	if offset, reset := h.offsets.TakeReset(topic, group, held.QueueID); reset {
+	if held.reply.Conn().Backlogged() {
+		h.putOff(p)
+	} else if offset, reset := h.offsets.TakeReset(topic, group, held.QueueID); reset {
 		h.moveTo(p, offset)
 	} else {
 		if !p.filter.WantsAll() {
 			p.read.Filter = &p.filter
 		}
 		p.body, p.result = h.store.Read(p.body[:0], &p.read)
-		h.offsets.SetPulled(topic, group, held.QueueID, p.result.Next)
+		h.setPulled(p, topic, group, held.reply.Conn())
 	}
 	h.complete(p, cfg)
+	h.follow(p)
 	held.reply.Send(&p.answer)
 }

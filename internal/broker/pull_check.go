@@ -57,6 +57,9 @@ func (h *pullHandler) check(p *pulling, cfg *Config, x *remoting.Exchange) *pull
 	if cfg.Groups.RejectPull && !isMember(consumers, x.Conn) && !protocol.IsPredefinedGroup(p.group.GroupName) {
 		return groupOffline()
 	}
+	if cfg.Offsets.Broadcast {
+		h.findPuller(p, consumers, x.Conn)
+	}
 	p.read = store.ReadRequest{
 		Topic: p.topic.TopicName, QueueID: p.req.QueueID, Offset: p.req.QueueOffset, MaxCount: int(p.req.MaxMessages),
 	}

@@ -66,6 +66,9 @@ func (h *sender) count(m *store.Message, a *store.Appended) {
 	if stored(a.Status) {
 		n := max(a.Count, 1)
 		h.stats.Put(m.Topic, n, len(m.Body))
+		if m.Topic == protocol.TopicSchedule {
+			h.stats.Delay(m.Topic, m.QueueID, n, len(m.Body))
+		}
 	}
 }
 

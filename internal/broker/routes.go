@@ -29,6 +29,7 @@ type handlers struct {
 	reset   *resetHandler
 	topics  *topicHandler
 	groups  *groupHandler
+	check   *checkHandler
 	calls   *callHandler
 	queues  *queueHandler
 	stats   *statsHandler
@@ -45,7 +46,7 @@ func (b *Broker) newHandlers() *handlers {
 		reply: &replyHandler{sendHandler: send, producers: b.members},
 		pull: &pullHandler{
 			cfg: b.cfg, topics: b.topics, groups: b.groups, members: b.members, offsets: b.offsets, store: b.store, lot: b.lot,
-			metrics: b.metrics, stats: b.stats, filters: b.filters, expressions: b.expressions,
+			metrics: b.metrics, stats: b.stats, filters: b.filters, expressions: b.expressions, broadcast: b.broadcast,
 			faults: &filterFaults{log: b.log, count: b.metrics.filterFaults},
 		},
 		query:   &queryHandler{cfg: b.cfg, store: b.store},
@@ -55,8 +56,9 @@ func (b *Broker) newHandlers() *handlers {
 		locks:   &lockHandler{locks: b.locks},
 		offsets: &offsetHandler{cfg: b.cfg, topics: b.topics, groups: b.groups, offsets: b.offsets, store: b.store},
 		reset:   &resetHandler{cfg: b.cfg, topics: b.topics, groups: b.groups, members: b.members, offsets: b.offsets, store: b.store},
-		topics:  &topicHandler{cfg: b.cfg, topics: b.topics, offsets: b.offsets, store: b.store, stats: b.stats},
-		groups:  &groupHandler{cfg: b.cfg, groups: b.groups, offsets: b.offsets, stats: b.stats},
+		topics:  &topicHandler{cfg: b.cfg, topics: b.topics, offsets: b.offsets, broadcast: b.broadcast, store: b.store, stats: b.stats},
+		groups:  &groupHandler{cfg: b.cfg, groups: b.groups, topics: b.topics, offsets: b.offsets, broadcast: b.broadcast, stats: b.stats},
+		check:   &checkHandler{faults: b.trouble},
 		calls:   &callHandler{cfg: b.cfg, members: b.members, topics: b.topics, groups: b.groups, store: b.store},
 		queues:  &queueHandler{topics: b.topics, members: b.members, filters: b.filters, store: b.store},
 		stats: &statsHandler{
@@ -157,6 +159,7 @@ func (b *Broker) adminRoutes(h *handlers) []router.Route {
 		{Code: protocol.GetSubscriptionGroupConfig, Name: "group", Handle: h.groups.get},
 		{Code: protocol.UpdateAndGetGroupForbidden, Name: "group forbidden", Handle: h.groups.forbidden},
 
+		{Code: protocol.CheckConsumerGroups, Name: "check groups", Handle: h.check.check},
 		{Code: protocol.GetConsumerConnectionList, Name: "consumer connections", Handle: h.members.consumers},
 		{Code: protocol.GetProducerConnectionList, Name: "producer connections", Handle: h.members.producers},
 		{Code: protocol.GetAllProducerInfo, Name: "all producers", Handle: h.members.allProducers},

@@ -30,7 +30,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(b.background, cancel)()
 
-	parts := []func(context.Context) error{b.lot.Run, b.members.Run, b.offsets.Run, b.filters.Run, b.stats.Run}
+	parts := []func(context.Context) error{b.lot.Run, b.members.Run, b.offsets.Run, b.filters.Run, b.stats.Run, b.broadcast.Run, b.trouble.Run}
 	if b.cfg.Load().Identity.ID == protocol.MasterID {
 		parts = append(parts, func(ctx context.Context) error { return b.delay.Run(ctx, b.store) })
 	}

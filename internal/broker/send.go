@@ -76,6 +76,8 @@ type sender struct {
 // sendStats counts what was stored, given back and given up.
 type sendStats interface {
 	Put(topic string, messages, bytes int)
+	PutTook(topic string, queue int32, took time.Duration)
+	Delay(topic string, queue int32, messages, bytes int)
 	SendBack(group, topic string)
 	Dead(group, topic string)
 }

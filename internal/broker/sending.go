@@ -6,6 +6,7 @@ package broker
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/goddard-mq/goddard/internal/message"
 	"github.com/goddard-mq/goddard/internal/protocol"
@@ -23,6 +24,7 @@ type sending struct {
 	reply  remoting.ReplyTo
 	inline bool // the connection flushes by itself when the handler returns
 	users  atomic.Int32
+	began  time.Time
 
 	req     protocol.SendRequest // aliases the request: gone when the handler returns
 	sent    sentProperties       // likewise
@@ -43,7 +45,7 @@ var sendings = sync.Pool{New: func() any { return new(sending) }}
 
 func newSending(h *sender, x *remoting.Exchange, inline bool) *sending {
 	s := sendings.Get().(*sending)
-	s.sender, s.reply, s.inline = h, x.ReplyTo(), inline
+	s.sender, s.reply, s.inline, s.began = h, x.ReplyTo(), inline, x.Arrived
 	s.level, s.dead = 0, false
 	s.users.Store(1)
 	return s
@@ -118,6 +120,9 @@ var _ store.Waiter = (*sending)(nil)
 func (s *sending) Appended(a *store.Appended) {
 	s.sender.inFlight.Add(-1)
 	s.sender.count(&s.message, a)
+	if stored(a.Status) {
+		s.sender.stats.PutTook(s.message.Topic, s.queueID, time.Since(s.began))
+	}
 	if s.reply.Oneway() {
 		return
 	}

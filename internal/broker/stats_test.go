@@ -130,7 +130,20 @@ func TestBrokerStats(t *testing.T) {
 	topic, g := r.topic(), r.group()
 	r.fill(topic, 2, "")
 	r.pull(topic, g, 0, nil)
-	for _, c := range [][2]string{{"TOPIC_PUT_NUMS", topic}, {"GROUP_GET_NUMS", topic + "@" + g}, {"BROKER_PUT_NUMS", "DefaultCluster"}} {
+	r.send(topic, "later", props("DELAY=1"))
+	r.readable(topic, 0, 3)
+	const cluster, staged = "DefaultCluster", "SCHEDULE_TOPIC_XXXX"
+	r.until("the delivery is counted", func() bool { return r.counted("QUEUE_GET_SIZE", staged+"@0@SCHEDULE_CONSUMER") })
+	for _, c := range [][2]string{
+		{"TOPIC_PUT_NUMS", topic}, {"TOPIC_PUT_SIZE", topic}, {"TOPIC_PUT_LATENCY", "0@" + topic},
+		{"GROUP_GET_NUMS", topic + "@" + g}, {"GROUP_GET_SIZE", topic + "@" + g}, {"GROUP_GET_LATENCY", "0@" + topic + "@" + g},
+		{"BROKER_PUT_NUMS", cluster}, {"BROKER_GET_NUMS", cluster},
+		{"BROKER_PUT_NUMS_WITHOUT_SYSTEM_TOPIC", cluster}, {"BROKER_GET_NUMS_WITHOUT_SYSTEM_TOPIC", cluster},
+		{"BROKER_GET_FROM_DISK_NUMS", cluster}, {"BROKER_GET_FROM_DISK_SIZE", cluster},
+		{"TOPIC_PUT_NUMS", staged}, {"QUEUE_PUT_NUMS", staged + "@0"}, {"QUEUE_PUT_SIZE", staged + "@0"},
+		{"QUEUE_GET_NUMS", staged + "@0@SCHEDULE_CONSUMER"}, {"QUEUE_GET_SIZE", staged + "@0@SCHEDULE_CONSUMER"},
+		{"GROUP_GET_NUMS", staged + "@SCHEDULE_CONSUMER"},
+	} {
 		r.success(protocol.ViewBrokerStatsData, ext{"statsName": c[0], "statsKey": c[1]})
 	}
 	r.call(protocol.ViewBrokerStatsData, ext{"statsName": "TOPIC_PUT_NUMS", "statsKey": "none"}).is(protocol.SystemError,
@@ -139,5 +152,46 @@ func TestBrokerStats(t *testing.T) {
 	r.success(protocol.DeleteTopicInBroker, ext{"topic": topic})
 	if a := r.call(protocol.ViewBrokerStatsData, ext{"statsName": "TOPIC_PUT_NUMS", "statsKey": topic}); a.Code != protocol.SystemError {
 		t.Error("a deleted topic is still counted")
+	}
+}
+
+// A delayed message counts where it was sent when it is delivered there, unless that is switched off.
+func TestDelayedMessagesAreCounted(t *testing.T) {
+	r := start(t, func(c *Config) { c.Send.DelayLevels = "1s" })
+	deliver := func(count bool) (topic string) {
+		t.Helper()
+		r.set(func(c *Config) { c.Send.DelayStats = count })
+		topic = r.topic()
+		before := r.delay.Offset(1)
+		r.send(topic, "later", props("DELAY=1"))
+		r.until("its delivery is over", func() bool { return r.delay.Offset(1) > before })
+		return topic
+	}
+	not, counted := deliver(false), deliver(true)
+	r.until("it is counted", func() bool { return r.counted("TOPIC_PUT_NUMS", counted) })
+	if r.counted("TOPIC_PUT_NUMS", not) {
+		t.Error("counted although it was switched off")
+	}
+}
+
+func (r *running) counted(name, key string) bool {
+	r.Helper()
+	return r.call(protocol.ViewBrokerStatsData, ext{"statsName": name, "statsKey": key}).Code == protocol.Success
+}
+
+// Messages that are no longer in memory are counted once more when they are read.
+func TestReadsFromDiskAreCounted(t *testing.T) {
+	r := start(t, func(c *Config) { c.Store.Files.TailBytes = 64 << 10 })
+	topic, g := r.topic(), r.group()
+	r.fill(topic, 1, "")
+	for _, body := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"} { // until the tail goes on without m0
+		r.send(topic, strings.Repeat(body, 1<<20), nil)
+	}
+	r.until("the message is no longer in memory", func() bool { return !r.store.Hot(topic, 0, 0) })
+	if a := r.pull(topic, g, 0, ext{"maxMsgNums": 1}); a.bodies() != "m0" {
+		t.Fatal(status(a))
+	}
+	for _, name := range []string{"GROUP_GET_FROM_DISK_NUMS", "GROUP_GET_FROM_DISK_SIZE"} {
+		r.success(protocol.ViewBrokerStatsData, ext{"statsName": name, "statsKey": topic + "@" + g})
 	}
 }

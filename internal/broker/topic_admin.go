@@ -54,6 +54,8 @@ type topicHandler struct {
 	offsets topicProgress
 	store   topicQueues
 	stats   topicCounters
+	// broadcast follows clients in broadcasting mode.
+	broadcast interface{ RemoveTopic(topic string) }
 }
 
 // refuseOnSlave keeps settings from being changed where the master's would overwrite them.
@@ -174,6 +176,7 @@ func (h *topicHandler) remove(x *remoting.Exchange) (*remoting.Command, error) {
 	}
 	read := false
 	for _, name := range names {
+		h.broadcast.RemoveTopic(name)
 		read = h.offsets.RemoveTopic(name) || read
 		h.stats.RemoveTopic(name)
 		if err := h.store.DeleteTopic(name); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/goddard-mq/goddard/internal/broker/offset"
 	"github.com/goddard-mq/goddard/internal/protocol"
 )
 
@@ -118,7 +119,7 @@ func TestDeleteTopic(t *testing.T) {
 	r.call(protocol.UpdateAndCreateTopic, topicExt(pop, nil)).is(protocol.Success, "")
 	r.fill(topic, 2, "")
 	r.offsets.Commit(topic, g, 0, 2)
-	r.offsets.SetPulled([]byte(topic), []byte(g), 0, 2)
+	r.offsets.SetPulled([]byte(topic), []byte(g), 0, offset.Pull{Next: 2})
 	r.offsets.Reset(topic, g, 0, 1)
 	r.call(protocol.DeleteTopicInBroker, ext{"topic": topic}).is(protocol.Success, "")
 	for _, gone := range []string{topic, pop} {

@@ -19,6 +19,10 @@ var ownKeys = map[string]string{
 	"maxOpenFiles":       "bound of open files",
 	"checkpointBytes":    "log between two checkpoints",
 	"tagsIndexEnable":    "queries by tag",
+
+	"consumerGroupCheckInterval": "looks at consumer groups",
+	"unconsumedQueueTimeout":     "when a queue that nobody pulls is a fault",
+	"stuckConsumerTimeout":       "when a member that does not commit is one",
 }
 
 // otherDefaults are the keys whose default is not what RocketMQ 5.5.0 answered, with the reason.

@@ -18,6 +18,10 @@ const (
 	PullLite         int32 = 16 // lite pull consumer
 )
 
+// SourceProxyBroadcast is PullRequest.RequestSource of a proxy that pulls for a client in broadcasting mode (RocketMQ:
+// RequestSource.PROXY_FOR_BROADCAST).
+const SourceProxyBroadcast int32 = 1
+
 // Values of a pull answer's forbiddenType, beside NO_PERMISSION (RocketMQ: ForbiddenType).
 const (
 	ForbiddenBroker       int32 = 1
@@ -42,7 +46,7 @@ type PullRequest struct {
 	Subscription   []byte // expression, with PullSubscription
 	ExpressionType []byte // "": TAG
 	MaxBytes       int32  // wish of the client; brokers do not read it
-	RequestSource  int32  // -1 SDK, 0 ordered, 1 broadcast, 2 stream proxy
+	RequestSource  int32  // -1 SDK, 0 ordered, SourceProxyBroadcast, 2 stream proxy
 	ProxyClientID  []byte // client behind a proxy
 	BrokerName     []byte
 }

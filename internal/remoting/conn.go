@@ -161,6 +161,11 @@ func (c *Conn) RemoteAddrPort() netip.AddrPort { return c.remote.Load().port }
 // LocalAddr is our end as "ip:port".
 func (c *Conn) LocalAddr() string { return c.nc.LocalAddr().String() }
 
+// Backlogged tells whether the peer has so much left to take (Config.OutgoingLimit)
+// that no request of it is read. Whoever answers requests that were read long ago
+// should not add much.
+func (c *Conn) Backlogged() bool { return c.out.overLimit() }
+
 // ID is unique in the process.
 func (c *Conn) ID() uint64 { return c.id }
 

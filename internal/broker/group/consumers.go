@@ -5,7 +5,6 @@ package group
 
 import (
 	"cmp"
-	"hash/fnv"
 	"maps"
 	"slices"
 	"sync"
@@ -69,13 +68,15 @@ type consumerGroup struct {
 	fingerprint int32 // of the last heartbeat
 	beaten      bool  // there was one
 	notify      bool
-	warned      int64 // ms, when a person was last told of unequal members
 }
 
 type member struct {
 	Client
-	seen int64  // ms, of the last heartbeat
-	subs uint64 // hash of the topics and expressions of the last heartbeat that named them
+	joined int64 // ms, of the first heartbeat
+	seen   int64 // ms, of the last heartbeat
+	// Of the last heartbeat that named them; nil: not known. Nobody changes it.
+	subs []*protocol.SubscriptionData
+	hash uint64 // of subs, whatever their order
 }
 
 func newConsumerGroup(name string) *consumerGroup {
@@ -100,7 +101,7 @@ func (g *consumerGroup) join(m *Members, c Client, ms *Membership, now time.Time
 		known = g.beaten && g.fingerprint == ms.Fingerprint && len(g.subs) > 0
 	default:
 		known = !g.beaten || g.fingerprint == ms.Fingerprint
-		g.compareLocked(m, c, ms.Subscriptions, now)
+		g.members[c.Conn].wants(ms.Subscriptions)
 		topics, any := g.subscribeLocked(ms.Subscriptions)
 		news, stale = news || topics, stale || any
 	}
@@ -120,13 +121,7 @@ func (g *consumerGroup) meetLocked(m *Members, c Client, now time.Time) (news, s
 	old := g.members[c.Conn]
 	switch {
 	case old == nil:
-		for conn, other := range g.members {
-			if other.ID == c.ID && !conn.Closed() {
-				m.o.Logger.Warn("a client id is on two connections: a client that connected again, or two processes with one id, of which only one gets messages",
-					"group", g.name, "client", c.ID, "addr", c.Conn.RemoteAddr(), "other", conn.RemoteAddr())
-			}
-		}
-		g.members[c.Conn] = &member{Client: c, seen: now.UnixMilli()}
+		g.members[c.Conn] = &member{Client: c, joined: now.UnixMilli(), seen: now.UnixMilli()}
 		m.note(c.Conn, func(groups *connGroups) { groups.consumers[g] = struct{}{} })
 		m.o.Logger.Info("consumer joined", "group", g.name, "client", c.ID, "addr", c.Conn.RemoteAddr(), "members", len(g.members))
 		return true, true
@@ -164,43 +159,6 @@ func (g *consumerGroup) subscribeLocked(subs []*protocol.SubscriptionData) (news
 		}
 	}
 	return news, changed
-}
-
-// warnEvery is how often a group's unequal members are worth a line.
-const warnEvery = 10 * time.Minute
-
-// compareLocked warns when members subscribe to different things: the group then does
-// what the last heartbeat said, and messages are missed.
-func (g *consumerGroup) compareLocked(m *Members, c Client, subs []*protocol.SubscriptionData, now time.Time) {
-	me, hash := g.members[c.Conn], hashSubscriptions(subs)
-	if me.subs == hash {
-		return
-	}
-	me.subs = hash
-	if now.UnixMilli()-g.warned < warnEvery.Milliseconds() {
-		return
-	}
-	for _, other := range g.members {
-		if other.ID != me.ID && other.subs != 0 && other.subs != hash {
-			g.warned = now.UnixMilli()
-			m.o.Logger.Warn("members of one group subscribe to different topics or expressions; all must subscribe to the same, or messages are missed",
-				"group", g.name, "client", me.ID, "other", other.ID)
-			return
-		}
-	}
-}
-
-func hashSubscriptions(subs []*protocol.SubscriptionData) uint64 {
-	var sum uint64 // in any order
-	for _, s := range subs {
-		h := fnv.New64a()
-		for _, part := range [...]string{s.Topic, s.ExpressionType, s.SubString} {
-			_, _ = h.Write([]byte(part))
-			_, _ = h.Write([]byte{0})
-		}
-		sum += h.Sum64()
-	}
-	return max(sum, 1) // 0: not known
 }
 
 // leave takes a connection's client out; true when it was in and somebody is left.

@@ -69,6 +69,16 @@ func (l *Locks) Unlock(group, client string, queues []protocol.MessageQueue) {
 	}
 }
 
+// Holder gives the client that holds a queue, "" for none.
+func (l *Locks) Holder(group string, queue protocol.MessageQueue, now time.Time) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k, ok := l.groups[group][queue]; ok && !k.expired(now) {
+		return k.client
+	}
+	return ""
+}
+
 // AllExpired tells whether the group holds no queue: none of its members consumes in
 // order.
 func (l *Locks) AllExpired(group string, now time.Time) bool {

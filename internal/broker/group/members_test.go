@@ -331,32 +331,10 @@ func TestReconnectedClient(t *testing.T) {
 	if _, ok := g.Find("nobody"); ok {
 		t.Fatal("found nobody")
 	}
-	if !strings.Contains(f.log.String(), "a client id is on two connections") {
-		t.Fatal("nothing was said")
-	}
 	old.client.Close()
 	<-old.conn.Done()
 	if d := cmp.Diff([]string{"a", "b"}, f.Consumers("G").ClientIDs()); d != "" {
 		t.Fatal(d)
-	}
-}
-
-func TestUnequalMembersAreWarnedOf(t *testing.T) {
-	f := newFixture(t)
-	a, b := f.connect(), f.connect()
-	now := time.Now()
-	f.Join(a.as("a"), membership("G", sub("T", "A", 1), sub("U", "*", 1)), now)
-	f.Join(b.as("b"), membership("G", sub("U", "*", 1), sub("T", "A", 1)), now)
-	const text = "members of one group subscribe to different topics"
-	if strings.Contains(f.log.String(), text) {
-		t.Fatal("warned of equal members")
-	}
-	for range 3 {
-		f.Join(b.as("b"), membership("G", sub("T", "B", 1)), now)
-		f.Join(a.as("a"), membership("G", sub("T", "A", 1)), now)
-	}
-	if n := strings.Count(f.log.String(), text); n != 1 {
-		t.Fatalf("warned %d times", n)
 	}
 }
 

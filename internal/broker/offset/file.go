@@ -72,7 +72,10 @@ func Open(o Options) (*Table, error) {
 	}
 	for key, offsets := range content.PullOffsetTable {
 		if e := t.addKey(key); e != nil {
-			e.pulled = offsets
+			e.pulled = make(map[int32]*pull, len(offsets))
+			for queue, offset := range offsets {
+				e.pulled[queue] = &pull{offset: offset}
+			}
 		}
 	}
 	return t, nil
@@ -152,9 +155,9 @@ func (t *Table) Encode() []byte {
 	b = append(b, ",\n\"groupTopicMap\":"...)
 	b = javajson.Append(b, t.groupTopics(), javajson.Bare)
 	b = append(b, ",\n\"offsetTable\":"...)
-	b = appendOffsets(b, entries, func(e *entry) map[int32]int64 { return e.committed })
+	b = appendOffsets(b, entries, func(e *entry) map[int32]int64 { return e.committed }, func(offset int64) int64 { return offset })
 	b = append(b, ",\n\"pullOffsetTable\":"...)
-	b = appendOffsets(b, entries, func(e *entry) map[int32]int64 { return e.pulled })
+	b = appendOffsets(b, entries, func(e *entry) map[int32]*pull { return e.pulled }, func(p *pull) int64 { return p.offset })
 	return append(b, "}\n"...)
 }
 
@@ -173,7 +176,7 @@ func (t *Table) groupTopics() map[string][]string {
 	return m
 }
 
-func appendOffsets(b []byte, entries []*entry, of func(*entry) map[int32]int64) []byte {
+func appendOffsets[V any](b []byte, entries []*entry, of func(*entry) map[int32]V, offset func(V) int64) []byte {
 	b = append(b, '{')
 	var queues []int32
 	first := true
@@ -199,7 +202,7 @@ func appendOffsets(b []byte, entries []*entry, of func(*entry) map[int32]int64) 
 			}
 			b = strconv.AppendInt(b, int64(q), 10)
 			b = append(b, ':')
-			b = strconv.AppendInt(b, offsets[q], 10)
+			b = strconv.AppendInt(b, offset(offsets[q]), 10)
 		}
 		e.mu.Unlock()
 		b = append(b, '}')

@@ -56,7 +56,7 @@ type entry struct {
 	mu        sync.Mutex
 	gone      bool // removed from the table: look it up again
 	committed map[int32]int64
-	pulled    map[int32]int64
+	pulled    map[int32]*pull
 	reset     map[int32]int64
 }
 
@@ -141,28 +141,6 @@ func (t *Table) count() {
 	}
 }
 
-// SetPulled remembers the next offset a group will pull from a queue.
-func (t *Table) SetPulled(topic, group []byte, queue int32, offset int64) {
-	for !t.entryForBytes(topic, group).setPulled(t, queue, offset) {
-	}
-}
-
-func (e *entry) setPulled(t *Table, queue int32, offset int64) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.gone {
-		return false
-	}
-	if before, known := e.pulled[queue]; !known || before != offset {
-		if e.pulled == nil {
-			e.pulled = map[int32]int64{}
-		}
-		e.pulled[queue] = offset
-		t.touch()
-	}
-	return true
-}
-
 // Query gives the offset that a group takes next from a queue: that of a pending
 // reset, else the committed one. false: it never committed one (or a negative one).
 func (t *Table) Query(topic, group string, queue int32) (int64, bool) {
@@ -186,18 +164,6 @@ func (e *entry) query(queue int32) (int64, bool) {
 		offset, ok = e.committed[queue]
 	}
 	return offset, ok && offset >= 0
-}
-
-// Pulled gives the next offset a group will pull from a queue, as far as it is known.
-func (t *Table) Pulled(topic, group string, queue int32) (int64, bool) {
-	e := t.entries.Get(topic + string(separator) + group)
-	if e == nil {
-		return 0, false
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	offset, ok := e.pulled[queue]
-	return offset, ok
 }
 
 // Reset sets the next offset of a queue from outside: the group learns it with its
@@ -303,7 +269,7 @@ func (t *Table) withOffsets(index map[string]map[string]*entry, name string) []s
 	defer t.mu.Unlock()
 	var names []string
 	for other, e := range index[name] {
-		if e.used() {
+		if e.used() && strings.IndexByte(other, separator) < 0 { // see BroadcastGroup
 			names = append(names, other)
 		}
 	}
@@ -376,7 +342,7 @@ func (t *Table) touch() {
 // keySize holds the longest legal pair of names; longer ones cost memory.
 const keySize = protocol.MaxRetryTopicLength + 1 + protocol.MaxRetryTopicLength
 
-func appendKey(dst, topic, group []byte) []byte {
+func appendKey[T string | []byte](dst []byte, topic, group T) []byte {
 	return append(append(append(dst, topic...), separator), group...)
 }
 

@@ -71,7 +71,7 @@ func TestCommitAndQuery(t *testing.T) {
 
 func TestPulled(t *testing.T) {
 	table := open(t, options(t.TempDir()))
-	table.SetPulled([]byte("T"), []byte("G"), 0, 9)
+	table.SetPulled([]byte("T"), []byte("G"), 0, Pull{Next: 9})
 	if got, ok := table.Pulled("T", "G", 0); !ok || got != 9 {
 		t.Fatalf("got %d, %v", got, ok)
 	}
@@ -135,7 +135,7 @@ func TestRemove(t *testing.T) {
 			for _, topic := range []string{"T", "U"} {
 				for _, group := range []string{"G", "H"} {
 					table.Reset(topic, group, 0, 1)
-					table.SetPulled([]byte(topic), []byte(group), 0, 2)
+					table.SetPulled([]byte(topic), []byte(group), 0, Pull{Next: 2})
 				}
 			}
 			c.remove(table)
@@ -252,7 +252,7 @@ func TestFile(t *testing.T) {
 	table.Commit("Orders", "G1", 1, 98)
 	table.Commit("Orders", "G1", 0, 120)
 	table.Commit("%RETRY%G1", "G1", 0, 3)
-	table.SetPulled([]byte("Orders"), []byte("G2"), 0, 5)
+	table.SetPulled([]byte("Orders"), []byte("G2"), 0, Pull{Next: 5})
 	must(t, table.Flush())
 	b, err := os.ReadFile(o.Path)
 	must(t, err)
@@ -372,14 +372,14 @@ func TestFlushWritesOnlyChanges(t *testing.T) {
 	must(t, table.Flush())
 	must(t, os.Remove(o.Path))
 	table.Commit("T", "G", 0, 5)
-	table.SetPulled([]byte("T"), []byte("G"), 0, 5)
-	table.SetPulled([]byte("T"), []byte("G"), 0, 5)
+	table.SetPulled([]byte("T"), []byte("G"), 0, Pull{Next: 5})
+	table.SetPulled([]byte("T"), []byte("G"), 0, Pull{Next: 5})
 	must(t, table.Flush()) // the pulled offset is new
 	if _, err := os.Stat(o.Path); err != nil {
 		t.Fatal(err)
 	}
 	must(t, os.Remove(o.Path))
-	table.SetPulled([]byte("T"), []byte("G"), 0, 5)
+	table.SetPulled([]byte("T"), []byte("G"), 0, Pull{Next: 5})
 	must(t, table.Flush())
 	if _, err := os.Stat(o.Path); !errors.Is(err, os.ErrNotExist) {
 		t.Fatalf("written without a change: %v", err)
@@ -390,12 +390,12 @@ func TestHotPathTakesNoMemory(t *testing.T) {
 	table := open(t, options(t.TempDir()))
 	topic, group := []byte("%RETRY%some_group_of_usual_length"), []byte("some_group_of_usual_length")
 	table.CommitBytes(topic, group, 3, 0)
-	table.SetPulled(topic, group, 3, 0)
+	table.SetPulled(topic, group, 3, Pull{Next: 0})
 	n := int64(0)
 	if got := testing.AllocsPerRun(1000, func() {
 		n++
 		table.CommitBytes(topic, group, 3, n)
-		table.SetPulled(topic, group, 3, n)
+		table.SetPulled(topic, group, 3, Pull{Next: n})
 		table.QueryBytes(topic, group, 3)
 		table.TakeReset(topic, group, 3)
 	}); got != 0 {
@@ -411,7 +411,7 @@ func TestConcurrentUse(t *testing.T) {
 			for i := range 500 {
 				topic, group := fmt.Sprint("T", i%3), fmt.Sprint("G", w%4)
 				table.Commit(topic, group, int32(w), int64(i))
-				table.SetPulled([]byte(topic), []byte(group), int32(w), int64(i))
+				table.SetPulled([]byte(topic), []byte(group), int32(w), Pull{Next: int64(i)})
 				switch i % 50 {
 				case 1:
 					table.RemoveTopic(topic)
