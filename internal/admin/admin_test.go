@@ -239,6 +239,9 @@ func (r *refusing) ServeCommand(x *remoting.Exchange) {
 		}
 	case protocol.GetRouteInfoByTopic:
 		body = &protocol.TopicRouteData{BrokerDatas: []protocol.BrokerData{b}, QueueDatas: []protocol.QueueData{{BrokerName: "b", Perm: 6, ReadQueueNums: 1, WriteQueueNums: 1}}}
+	case protocol.CheckConsumerGroups: // as RocketMQ's broker
+		x.ReplyTo().Send(&remoting.Command{Code: protocol.RequestCodeNotSupported, Remark: " request type 900001 not supported"})
+		return
 	default:
 		x.ReplyTo().Send(&remoting.Command{Code: protocol.SystemError, Remark: "no mood"})
 		return
@@ -286,6 +289,17 @@ func TestRefusalsAreErrorsAndNeverEmptyAnswers(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "no mood") || protocol.CodeOf(err) != protocol.SystemError {
 			t.Errorf("%s: %v, want the refusal", what, err)
 		}
+	}
+	if checks, err := a.CheckGroups(ctx, Target{}, ""); !errors.Is(err, ErrNoCheck) || len(checks) != 0 {
+		t.Errorf("CheckGroups: %v, %v", checks, err)
+	}
+}
+
+func TestCheckGroups(t *testing.T) {
+	c := testcluster.Start(t, testcluster.Config{Brokers: 2})
+	checks, err := open(t, c.NameServerText()).CheckGroups(t.Context(), Target{}, "")
+	if err != nil || len(checks) != 2 || checks["broker-b"] == nil || len(checks["broker-b"].Faults) != 0 {
+		t.Errorf("%v, %v", checks, err)
 	}
 }
 

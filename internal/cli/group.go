@@ -13,8 +13,8 @@ import (
 )
 
 func newGroup() *cobra.Command {
-	cmd := &cobra.Command{Use: "group", Short: "Create, list, describe, change and delete consumer groups", Args: cobra.NoArgs, RunE: showHelp}
-	cmd.AddCommand(newGroupCreate(), newGroupUpdate(), newGroupList(), newGroupDescribe(), newGroupDelete())
+	cmd := &cobra.Command{Use: "group", Short: "Create, list, describe, check, change and delete consumer groups", Args: cobra.NoArgs, RunE: showHelp}
+	cmd.AddCommand(newGroupCreate(), newGroupUpdate(), newGroupList(), newGroupDescribe(), newGroupCheck(), newGroupDelete())
 	return cmd
 }
 
