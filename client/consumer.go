@@ -22,8 +22,9 @@ import (
 
 // Handler does what is to be done with a message. nil means that it is done. With an
 // error, or a panic, the message comes again later, to any member of the group; after
-// too many attempts it becomes a dead letter. Handlers run concurrently and in no
-// particular order. ctx ends with HandlerTimeout, and when Close waits no longer.
+// too many attempts it becomes a dead letter. The error's text goes with it, cut to
+// 512 bytes (property __FAILURE_REASON, see Received.FailureReason); brokers other than
+// Goddard do not keep it. Handlers run concurrently and in no particular order. ctx ends with HandlerTimeout, and when Close waits no longer.
 type Handler func(ctx context.Context, m *Received) error
 
 // RetryError is an error of a Handler that says when the message is to come again.

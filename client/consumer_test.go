@@ -200,12 +200,14 @@ func TestFailedMessageIsSentBack(t *testing.T) {
 		options   []ConsumerOption
 		level     string
 		attempts  string
+		reason    string
 	}{
-		{"an error", func() error { return errors.New("no") }, nil, "0", "16"},
-		{"a panic", func() error { panic("no") }, nil, "0", "16"},
-		{"with a delay level", func() error { return &RetryError{DelayLevel: 3} }, nil, "3", "16"},
-		{"straight to the dead letters", func() error { return &RetryError{DelayLevel: -1, Err: errors.New("never")} }, nil, "-1", "16"},
-		{"with fewer attempts", func() error { return errors.New("no") }, []ConsumerOption{MaxAttempts(5)}, "0", "5"},
+		{"an error", func() error { return errors.New("no") }, nil, "0", "16", "no"},
+		{"an error of several lines", func() error { return errors.New("no\n\tat all\x01") }, nil, "0", "16", "no at all"},
+		{"a panic", func() error { panic("no") }, nil, "0", "16", "handler panicked: no"},
+		{"with a delay level", func() error { return &RetryError{DelayLevel: 3} }, nil, "3", "16", ""},
+		{"straight to the dead letters", func() error { return &RetryError{DelayLevel: -1, Err: errors.New("never")} }, nil, "-1", "16", "never"},
+		{"with fewer attempts", func() error { return errors.New("no") }, []ConsumerOption{MaxAttempts(5)}, "0", "5", "no"},
 	} {
 		t.Run(test.situation, func(t *testing.T) {
 			t.Parallel()
@@ -224,7 +226,7 @@ func TestFailedMessageIsSentBack(t *testing.T) {
 			}
 			want := map[string]string{
 				"group": "CG", "offset": "0", "originTopic": "T", "bname": "a",
-				"delayLevel": test.level, "maxReconsumeTimes": test.attempts,
+				"delayLevel": test.level, "maxReconsumeTimes": test.attempts, "failureReason": test.reason,
 			}
 			got := map[string]string{}
 			for name := range want {
@@ -257,7 +259,7 @@ func TestSendBackRefusedIsSentAnew(t *testing.T) {
 	}
 	want := map[string]string{
 		"TAGS": "m0", "RETRY_TOPIC": "T", "ORIGIN_MESSAGE_ID": box.messages()[0].ID, "RECONSUME_TIME": "1",
-		"MAX_RECONSUME_TIMES": "16", "DELAY": "3",
+		"MAX_RECONSUME_TIMES": "16", "DELAY": "3", "__FAILURE_REASON": "no",
 	}
 	if diff := cmp.Diff(want, message.ParseProperties(h.Properties)); diff != "" {
 		t.Errorf("properties (-want +got):\n%s", diff)

@@ -99,23 +99,32 @@ func (c *Consumer) sendBack(m *Received, cause error) error {
 	ctx, cancel := context.WithTimeout(c.s.ctx, sendBackTimeout)
 	defer cancel()
 	b, _ := c.s.broker(m.Queue)
-	limit := c.attempts()
+	limit, reason := c.attempts(), reasonOf(cause)
 	_, err := c.s.call(ctx, "send back message "+m.ID, b.Master(), forBroker(protocol.ConsumerSendMsgBack, m.Queue.Broker,
 		header.Of(&protocol.SendBackRequest{
 			Offset: m.physicalOffset, Group: c.cfg.group, DelayLevel: int32(level),
-			OriginMessageID: m.ID, OriginTopic: m.Topic, MaxReconsumeTimes: &limit,
+			OriginMessageID: m.ID, OriginTopic: m.Topic, MaxReconsumeTimes: &limit, FailureReason: reason,
 		})))
 	if err == nil {
 		return nil
 	}
-	if resent := c.resend(m, level); resent != nil {
+	if resent := c.resend(m, level, reason); resent != nil {
 		return errors.Join(err, resent)
 	}
 	return nil
 }
 
+// reasonOf is what of an error goes with a message that comes again, for whoever looks at it later. Asking for a delay
+// level is none.
+func reasonOf(cause error) string {
+	if again := (*RetryError)(nil); errors.As(cause, &again) && again.Err == nil {
+		return ""
+	}
+	return message.CleanReason(cause.Error())
+}
+
 // resend sends a copy of m to the retry topic, as its broker would have stored it.
-func (c *Consumer) resend(m *Received, level int) error {
+func (c *Consumer) resend(m *Received, level int, reason string) error {
 	ctx, cancel := context.WithTimeout(c.s.ctx, sendBackTimeout)
 	defer cancel()
 	retry := protocol.RetryTopic(c.cfg.group)
@@ -124,7 +133,7 @@ func (c *Consumer) resend(m *Received, level int) error {
 	if err != nil {
 		return c.s.failure(op, "", err)
 	}
-	o := c.retryCopy(m, level)
+	o := c.retryCopy(m, level, reason)
 	errs := []error{&Error{Code: CodeNoRoute, Op: op}}
 	for i, q := range r.Write {
 		if i == 0 {
@@ -143,7 +152,7 @@ func (c *Consumer) resend(m *Received, level int) error {
 }
 
 // retryCopy is m as a message to the retry topic.
-func (c *Consumer) retryCopy(m *Received, level int) *outgoing {
+func (c *Consumer) retryCopy(m *Received, level int, reason string) *outgoing {
 	if level <= 0 {
 		level = firstRetryLevel + m.Attempts
 	}
@@ -160,6 +169,10 @@ func (c *Consumer) retryCopy(m *Received, level int) *outgoing {
 	properties[propReconsume] = strconv.Itoa(m.Attempts + 1)
 	properties[propMaxReconsume] = strconv.Itoa(int(c.attempts()))
 	properties[message.PropDelay] = strconv.Itoa(level)
+	delete(properties, message.PropFailureReason)
+	if reason != "" {
+		properties[message.PropFailureReason] = reason
+	}
 	var text []byte
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		text = message.AppendProperty(text, name, properties[name])

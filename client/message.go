@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/goddard-mq/goddard/internal/message"
 	"github.com/goddard-mq/goddard/internal/protocol"
 )
 
@@ -58,6 +59,10 @@ type Received struct {
 
 	physicalOffset int64 // in the broker's log
 }
+
+// FailureReason is why the last attempt at a message that came again failed, "" when
+// that is not known.
+func (r *Received) FailureReason() string { return r.System[message.PropFailureReason] }
 
 // Queue is one queue of a topic at one broker.
 type Queue struct {

@@ -23,26 +23,6 @@ const (
 	propertySeparators = "\x01\x02"
 )
 
-// reserved are the names that RocketMQ keeps for itself: an application's property
-// of such a name is refused, a received one is shown in Received.System.
-var reserved = func() map[string]bool {
-	names := map[string]bool{}
-	for _, name := range strings.Fields(`
-		KEYS TAGS WAIT DELAY RETRY_TOPIC REAL_TOPIC REAL_QID TRAN_MSG PGROUP MIN_OFFSET MAX_OFFSET BUYER_ID
-		ORIGIN_MESSAGE_ID TRANSFER_FLAG CORRECTION_FLAG MQ2_FLAG RECONSUME_TIME MSG_REGION TRACE_ON UNIQ_KEY
-		EXTEND_UNIQ_INFO MAX_RECONSUME_TIMES CONSUME_START_TIME TRAN_PREPARED_QUEUE_OFFSET TRANSACTION_CHECK_TIMES
-		CHECK_IMMUNITY_TIME_IN_SECONDS INSTANCE_ID CORRELATION_ID REPLY_TO_CLIENT TTL ARRIVE_TIME PUSH_REPLY_TIME
-		CLUSTER MSG_TYPE POP_CK POP_CK_OFFSET 1ST_POP_TIME __SHARDINGKEY INNER_MULTI_DISPATCH
-		INNER_MULTI_QUEUE_OFFSET INNER_NUM INNER_BASE TRACE_CONTEXT DUP_INFO REDIRECT PROPERTY_FORWARD_QUEUE_ID
-		TIMER_DELAY_SEC TIMER_DELAY_MS TIMER_DELIVER_MS TIMER_ENQUEUE_MS TIMER_DEQUEUE_MS TIMER_ROLL_TIMES
-		TIMER_OUT_MS TIMER_DEL_UNIQKEY TIMER_DELAY_LEVEL __STARTDELIVERTIME __transactionId__ __BORNHOST
-		BORN_TIMESTAMP __CRC32# DLQ_ORIGIN_TOPIC DLQ_ORIGIN_MESSAGE_ID
-		__RMQ.TRANSIENT.TOPIC_SYS_FLAG __RMQ.TRANSIENT.GROUP_SYS_FLAG`) {
-		names[name] = true
-	}
-	return names
-}()
-
 // checkProperties says what is wrong with an application's keys, tag and properties.
 func checkProperties(m *Message) error {
 	for _, key := range m.Keys {
@@ -62,7 +42,7 @@ func checkProperties(m *Message) error {
 			return fmt.Errorf("property %q=%q: neither name nor value may be blank", name, value)
 		case strings.ContainsAny(name+value, propertySeparators):
 			return fmt.Errorf("property %q contains a separator", name)
-		case reserved[name]:
+		case message.IsReserved(name):
 			return fmt.Errorf("property %q is used by the system: choose another name", name)
 		}
 	}
@@ -97,7 +77,7 @@ func appendProperties(dst []byte, m *Message, id string) []byte {
 func readProperties(r *Received, text []byte) {
 	message.EachProperty(text, func(nameBytes, valueBytes []byte) bool {
 		name, value := string(nameBytes), string(valueBytes)
-		if !reserved[name] {
+		if !message.IsReserved(name) {
 			if r.Properties == nil {
 				r.Properties = map[string]string{}
 			}

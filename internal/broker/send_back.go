@@ -120,7 +120,10 @@ func (h *sendBackHandler) comeback(req *protocol.SendBackRequest, r *message.Rec
 		}
 		level = h.levels().Clamp(level)
 	}
-	m.Properties = comebackProperties(r, m, level)
+	m.Properties = comebackProperties(r, m, level, message.CleanReason(req.FailureReason))
+	if len(m.Properties) > message.MaxProperties {
+		m.Properties = comebackProperties(r, m, level, "") // a reason is not worth a message
+	}
 	if level > 0 {
 		m.Topic, m.QueueID = protocol.TopicSchedule, int32(level-1)
 	}
@@ -130,14 +133,15 @@ func (h *sendBackHandler) comeback(req *protocol.SendBackRequest, r *message.Rec
 	return m, nil
 }
 
-// Names that a copy gets anew, and further those of one that waits.
+// Names that a copy gets anew, and further those of one that waits. The reason of an earlier failure says nothing about
+// this one.
 var (
-	dropComeback = []string{message.PropDelay, message.PropWait, message.PropRetryTopic, message.PropOriginID}
+	dropComeback = []string{message.PropDelay, message.PropWait, message.PropRetryTopic, message.PropOriginID, message.PropFailureReason}
 	dropWaiting  = append(dropComeback[:len(dropComeback):len(dropComeback)], message.PropRealTopic, message.PropRealQueueID,
 		message.PropTimerDelaySec, message.PropTimerDelayMs, message.PropTimerDeliverMs)
 )
 
-func comebackProperties(r *message.Record, m *store.Message, level int) []byte {
+func comebackProperties(r *message.Record, m *store.Message, level int, reason string) []byte {
 	drop := dropComeback
 	if level > 0 {
 		drop = dropWaiting
@@ -155,6 +159,9 @@ func comebackProperties(r *message.Record, m *store.Message, level int) []byte {
 	p = appendProperty(p, message.PropOriginID, origin)
 	p = message.AppendProperty(p, message.PropWait, "false")
 	p = appendNumber(p, message.PropDelay, int64(level))
+	if reason != "" {
+		p = message.AppendProperty(p, message.PropFailureReason, reason)
+	}
 	if level > 0 {
 		p = message.AppendProperty(p, message.PropRealTopic, m.Topic)
 		p = appendNumber(p, message.PropRealQueueID, int64(m.QueueID))

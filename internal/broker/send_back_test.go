@@ -6,6 +6,7 @@ package broker
 import (
 	"maps"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +69,50 @@ func TestSendBack(t *testing.T) {
 	}
 	if c := r.topics.Get("%RETRY%" + group); c == nil || c.ReadQueueNums != 1 || c.Perm != 6 {
 		t.Errorf("retry topic %+v", c)
+	}
+}
+
+// The reason that a consumer gives goes with the message; that of an attempt before does not stay.
+func TestSendBackReason(t *testing.T) {
+	r := start(t)
+	topic, group := r.topic(), r.group()
+	room := strings.Repeat("x", message.MaxProperties-600)
+	for i, tt := range []struct {
+		situation  string
+		had        string // properties of the message
+		level      int32
+		reason     any // of the request, nil: none
+		want       string
+		properties int // that are stored at least, bytes
+	}{
+		{"a first failure", "", 0, "no such customer", "no such customer", 0},
+		{"a dead letter", "", -1, "no such customer", "no such customer", 0},
+		{"no reason, as from Java", "", 0, nil, "", 0},
+		{"another reason than before", "__FAILURE_REASON=before", 0, "now", "now", 0},
+		{"no reason, but there was one before", "__FAILURE_REASON=before", -1, nil, "", 0},
+		{"separators and lines", "", 0, "a\x01b\x02c\nd", "a b c d", 0},
+		{"long", "", -1, strings.Repeat("y", 40_000), strings.Repeat("y", message.MaxReason-3) + "...", 0},
+		{"no room for it", "p=" + room, 0, strings.Repeat("y", 500), "", len(room)},
+	} {
+		t.Run(tt.situation, func(t *testing.T) {
+			r.send(topic, "x", props(tt.had))
+			r.readable(topic, 0, int64(i+1))
+			m := r.pull(topic, protocol.GroupTools, int64(i), nil).records()[0]
+			where, queue := protocol.TopicSchedule, int32(2)
+			if tt.level < 0 {
+				where, queue = protocol.DeadLetterTopic(group), 0
+			}
+			_, before := r.store.QueueRange(where, queue)
+			if a := r.sendBack(&m, group, tt.level, protocol.CurrentVersion, ext{"failureReason": tt.reason}); a.Code != protocol.Success {
+				t.Fatalf("answer %d %s", a.Code, a.Remark)
+			}
+			r.readable(where, queue, before+1)
+			stored := r.pull(where, protocol.GroupTools, before, ext{"queueId": queue}).records()[0]
+			got := propertiesOf(&stored)
+			if got["__FAILURE_REASON"] != tt.want || got["RETRY_TOPIC"] != topic || len(stored.Properties) < tt.properties {
+				t.Errorf("stored with %.600v, want the reason %q", got, tt.want)
+			}
+		})
 	}
 }
 
