@@ -65,9 +65,7 @@ func (r *rotation) reset(topic string) {
 	delete(r.next, topic)
 }
 
-// byKey gives the queue of a sharding key, the one that Java producers choose for it
-// (RocketMQ: SelectMessageQueueByHash).
+// byKey gives the queue of a sharding key, the one that Java producers choose for it.
 func byKey(key string, queues []protocol.MessageQueue) protocol.MessageQueue {
-	i := message.HashString([]byte(key)) % int32(len(queues))
-	return queues[max(i, -i)]
+	return queues[message.QueueOfKey(key, len(queues))]
 }

@@ -27,5 +27,11 @@ func HashString(s []byte) int32 {
 	return h
 }
 
+// QueueOfKey is which of so many queues the messages of a sharding key go to (RocketMQ: SelectMessageQueueByHash).
+func QueueOfKey(key string, queues int) int {
+	i := HashString([]byte(key)) % int32(queues)
+	return int(max(i, -i))
+}
+
 // TagsCode is what a consume queue keeps of a message's TAGS, to filter by: its hash, 0 when there are none.
 func TagsCode(tags []byte) int64 { return int64(HashString(tags)) }

@@ -238,8 +238,8 @@ type SendBackRequest struct {
 	OriginMessageID   string `header:"originMsgId"`
 	OriginTopic       string `header:"originTopic"`
 	UnitMode          bool   `header:"unitMode"`
-	MaxReconsumeTimes *int32 `header:"maxReconsumeTimes"` // counts from clients of V3_4_9 on
-	FailureReason     string `header:"failureReason"`     // why the consumer did not manage it; only Goddard looks at it
+	MaxReconsumeTimes *int32 `header:"maxReconsumeTimes"`       // counts from clients of V3_4_9 on
+	FailureReason     string `header:"failureReason,omitempty"` // why the consumer did not manage it; only Goddard looks at it
 }
 
 // PushReplyRequest is the header of PUSH_REPLY_MESSAGE_TO_CLIENT (326): the broker hands a reply to the client that asked
