@@ -37,9 +37,7 @@ func (a *Admin) Spans(ctx context.Context, t Target, topic string) ([]QueueSpan,
 	if err != nil {
 		return nil, err
 	}
-	brokers = slices.DeleteFunc(brokers, func(b Broker) bool {
-		return t.Cluster != "" && b.Cluster != t.Cluster || t.Broker != "" && b.Name != t.Broker && b.Addr != t.Broker
-	})
+	brokers = slices.DeleteFunc(brokers, func(b Broker) bool { return !t.has(b) })
 	results, err := each("ask for the queues of topic "+topic, brokers, func(b Broker) ([]QueueSpan, error) { return a.spansAt(ctx, b, topic) })
 	return slices.Concat(results...), err
 }

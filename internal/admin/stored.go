@@ -20,8 +20,13 @@ type Place struct {
 	Offset  int64
 }
 
-// String gives BROKER:QUEUE@OFFSET.
-func (p Place) String() string { return fmt.Sprintf("%s:%d@%d", p.Broker, p.QueueID, p.Offset) }
+// String gives BROKER:QUEUE@OFFSET, or QUEUE@OFFSET where no broker is named.
+func (p Place) String() string {
+	if p.Broker == "" {
+		return fmt.Sprintf("%d@%d", p.QueueID, p.Offset)
+	}
+	return fmt.Sprintf("%s:%d@%d", p.Broker, p.QueueID, p.Offset)
+}
 
 // Stored is a message as a broker keeps it. Its slices share no memory with anything else.
 type Stored struct {

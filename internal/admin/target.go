@@ -22,6 +22,11 @@ type Target struct {
 	Broker  string // one broker, by name or by the address of its master
 }
 
+// has tells whether a broker is in the target.
+func (t Target) has(b Broker) bool {
+	return (t.Cluster == "" || b.Cluster == t.Cluster) && (t.Broker == "" || b.Name == t.Broker || b.Addr == t.Broker)
+}
+
 // Broker is the master of a broker's name.
 type Broker struct {
 	Cluster, Name, Addr string

@@ -25,12 +25,15 @@ type clusterFlags struct {
 	output      outputFormat
 }
 
-func (f *clusterFlags) addTo(cmd *cobra.Command) {
+func (f *clusterFlags) addTo(cmd *cobra.Command) { f.addWith(cmd, "text", "json") }
+
+// addWith is addTo with other formats of output.
+func (f *clusterFlags) addWith(cmd *cobra.Command, formats ...string) {
 	nameServerFlag(cmd, &f.nameServers)
 	cmd.Flags().StringVarP(&f.target.Cluster, "cluster", "c", "", "cluster (default: the only one there is)")
 	cmd.Flags().StringVarP(&f.target.Broker, "broker", "b", "", "one broker only, by name or HOST:PORT")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 5*time.Second, "how long one server may take to answer")
-	f.output.addTo(cmd, "text", "json")
+	f.output.addTo(cmd, formats...)
 }
 
 // open connects; close must be called.

@@ -33,6 +33,14 @@ type consumeFlags struct {
 	output      outputFormat
 }
 
+// What flags mean that message browse has, too.
+const (
+	fromUsage   = "where to begin: beginning, latest, an OFFSET, a time (2026-01-31T08:00:00, @MILLISECONDS),\nor how long ago (10m)"
+	filterUsage = "tags to print: 'A || B'"
+	sqlUsage    = "condition on properties to print by: \"price > 3\" (broker setting enablePropertyFilter)"
+	queueUsage  = "read only this queue, BROKER:NUMBER; may be given again"
+)
+
 func newConsume() *cobra.Command {
 	var f consumeFlags
 	cmd := &cobra.Command{
@@ -52,13 +60,12 @@ func newConsume() *cobra.Command {
 	nameServerFlag(cmd, &f.nameServers)
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.from, "from", "", "where to begin: beginning, latest, an OFFSET, a time (2026-01-31T08:00:00, @MILLISECONDS),\n"+
-		"or how long ago (10m) (default: beginning; with --follow latest)")
+	flags.StringVar(&f.from, "from", "", fromUsage+" (default: beginning; with --follow latest)")
 	flags.BoolVarP(&f.follow, "follow", "f", false, "do not stop at the end, wait for more")
 	flags.StringVarP(&f.group, "group", "g", "", "be a member of this consumer group")
-	flags.StringVar(&f.filter, "filter", "", "tags to print: 'A || B'")
-	flags.StringVar(&f.sql, "sql", "", "condition on properties to print by: \"price > 3\" (broker setting enablePropertyFilter)")
-	flags.StringArrayVar(&f.queues, "queue", nil, "read only this queue, BROKER:NUMBER; may be given again")
+	flags.StringVar(&f.filter, "filter", "", filterUsage)
+	flags.StringVar(&f.sql, "sql", "", sqlUsage)
+	flags.StringArrayVar(&f.queues, "queue", nil, queueUsage)
 	flags.IntVarP(&f.max, "max", "m", 0, "stop after so many messages (default: no limit)")
 	f.output.addTo(cmd, "text", "json", "body")
 	return cmd
@@ -112,22 +119,36 @@ func (f *consumeFlags) start(now time.Time) (client.Start, error) {
 		}
 		return client.AtOffset(n), nil
 	}
-	if ms, found := strings.CutPrefix(f.from, "@"); found {
+	at, err := parseTime(f.from, now)
+	if errors.Is(err, errNoTime) {
+		err = errors.New("want beginning, latest, an offset, a time such as 2026-01-31T08:00:00, or how long ago such as 10m")
+	}
+	if err != nil {
+		return client.Start{}, fmt.Errorf("--from %s: %w", f.from, err)
+	}
+	return client.AtTime(at), nil
+}
+
+var errNoTime = errors.New("want a time such as 2026-01-31T08:00:00, @MILLISECONDS, or how long ago such as 10m")
+
+// parseTime reads a time: a date with or without the time of day, milliseconds since 1970 behind an @, or how long before now.
+func parseTime(text string, now time.Time) (time.Time, error) {
+	if ms, found := strings.CutPrefix(text, "@"); found {
 		n, err := strconv.ParseInt(ms, 10, 64)
 		if err != nil {
-			return client.Start{}, fmt.Errorf("--from %s: want milliseconds since 1970 behind the @", f.from)
+			return time.Time{}, errors.New("want milliseconds since 1970 behind the @")
 		}
-		return client.AtTime(time.UnixMilli(n)), nil
+		return time.UnixMilli(n), nil
 	}
-	if ago, err := time.ParseDuration(strings.TrimPrefix(f.from, "-")); err == nil {
-		return client.AtTime(now.Add(-ago)), nil
+	if ago, err := time.ParseDuration(strings.TrimPrefix(text, "-")); err == nil {
+		return now.Add(-ago), nil
 	}
 	for _, layout := range timeLayouts {
-		if t, err := time.ParseInLocation(layout, f.from, time.Local); err == nil {
-			return client.AtTime(t), nil
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t, nil
 		}
 	}
-	return client.Start{}, fmt.Errorf("--from %s: want beginning, latest, an offset, a time such as 2026-01-31T08:00:00, or how long ago such as 10m", f.from)
+	return time.Time{}, errNoTime
 }
 
 // timeLayouts are the forms of a time; without a zone it is local. The last is that of

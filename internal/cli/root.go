@@ -74,7 +74,7 @@ func newRoot() (root *cobra.Command, began *bool) {
 		&cobra.Group{ID: groupStore, Title: "Files on the disk:"},
 	)
 	addTo(root, groupServers, newServer(), newNameServer(), newBroker())
-	addTo(root, groupMessages, newProduce(), newConsume(), newBench())
+	addTo(root, groupMessages, newProduce(), newConsume(), newMessage(), newDLQ(), newBench())
 	addTo(root, groupCluster, newTopic(), newGroup())
 	addTo(root, groupStore, newDump(), newVerify())
 	root.AddCommand(newVersion())

@@ -14,8 +14,8 @@ type QueryRequest struct {
 	MaxNum         int32  `header:"maxNum,required"`
 	BeginTimestamp int64  `header:"beginTimestamp,required"` // ms, inclusive
 	EndTimestamp   int64  `header:"endTimestamp,required"`   // ms, inclusive
-	IndexType      string `header:"indexType"`               // K keys, U unique key, T tags; from 5.5 on
-	LastKey        string `header:"lastKey"`
+	IndexType      string `header:"indexType,omitempty"`     // K keys, U unique key, T tags; from 5.5 on
+	LastKey        string `header:"lastKey,omitempty"`
 	UniqueKey      bool   `header:"_UNIQUE_KEY_QUERY"`
 }
 
