@@ -64,6 +64,7 @@ type producerConfig struct {
 	templateQueues int
 	avoidSlow      bool
 	inFlight       int
+	traceTopic     string // "": nothing is told
 }
 
 func defaultProducer() producerConfig {
@@ -91,6 +92,7 @@ func (c *producerConfig) validate() error {
 		between("MaxMessageBytes", c.maxBytes, 1, 1<<30),
 		between("NewTopicQueues", c.templateQueues, 1, 1<<15),
 		between("MaxInFlight", c.inFlight, 1, 1<<20),
+		checkTraceTopic(c.traceTopic),
 	)
 }
 
@@ -153,6 +155,7 @@ type consumerConfig struct {
 	maxSpan        int64
 	handlerTimeout time.Duration
 	drain          time.Duration
+	traceTopic     string // "": nothing is told
 }
 
 func defaultConsumer() consumerConfig {
@@ -183,6 +186,7 @@ func (c *consumerConfig) validate() error {
 		positive("CommitInterval", c.commitEvery),
 		positive("RebalanceInterval", c.rebalance),
 		positive("HandlerTimeout", c.handlerTimeout),
+		checkTraceTopic(c.traceTopic),
 	}
 	if c.group == protocol.GroupDefaultConsumer {
 		errs = append(errs, fmt.Errorf("group %s is the system's: choose another name", c.group))
@@ -195,6 +199,16 @@ func (c *consumerConfig) validate() error {
 		errs = append(errs, protocol.CheckTopic(topic), err)
 	}
 	return errors.Join(errs...)
+}
+
+func checkTraceTopic(topic string) error {
+	if topic == "" {
+		return nil
+	}
+	if err := protocol.CheckTopic(topic); err != nil {
+		return fmt.Errorf("Trace: %w", err)
+	}
+	return nil
 }
 
 func positive(option string, d time.Duration) error {

@@ -62,6 +62,7 @@ type Consumer struct {
 	handler Handler
 	s       *session
 	pool    *pool
+	tracer  *tracer       // nil without Trace
 	wake    chan struct{} // asks for a rebalance
 	paused  atomic.Bool
 
@@ -114,6 +115,10 @@ func NewConsumer(group string, handler Handler, options ...ConsumerOption) (*Con
 		return nil, invalid(op, err)
 	}
 	c.s = s
+	if c.tracer, err = newTracer(cfg.cluster, cfg.traceTopic, group); err != nil {
+		s.close()
+		return nil, invalid(op, err)
+	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.handling, c.stopHandling = context.WithCancel(context.Background())
 	c.pool = newPool(cfg.concurrency)
@@ -222,6 +227,7 @@ func (c *Consumer) Close() error {
 	for _, q := range c.held() {
 		q.drop()
 	}
+	c.tracer.close()
 	c.s.close()
 	if err := errors.Join(errs...); err != nil {
 		return invalid("close consumer of group "+c.cfg.group, err)

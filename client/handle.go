@@ -35,7 +35,11 @@ func (c *Consumer) run(t *task) {
 		return
 	}
 	restoreTopic(t.m)
+	told := c.tracer.began(t.m)
 	err := c.handle(t.m)
+	if c.handling.Err() == nil { // or Close stopped the handler: it has no end
+		c.tracer.ended(told, err)
+	}
 	if t.q.isDropped() {
 		return // whoever has the queue now gets the message, too
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/goddard-mq/goddard/internal/message"
 	"github.com/goddard-mq/goddard/internal/protocol"
 	"github.com/goddard-mq/goddard/internal/remoting"
+	"github.com/goddard-mq/goddard/internal/trace"
 )
 
 // zlibFlag marks a body compressed with zlib in the words of RocketMQ 5; older
@@ -25,6 +26,7 @@ type outgoing struct {
 	code   int32
 	header protocol.SendRequest
 	body   []byte
+	events []trace.Event // to tell when it is sent: one for each message
 }
 
 // command is the request for one queue.
@@ -72,6 +74,9 @@ func (c *producerConfig) outgoing(m *Message, now time.Time) (*outgoing, error) 
 	o := &outgoing{topic: m.Topic, id: message.NewUniqueID(), code: protocol.SendMessageV2, body: m.Body}
 	o.header = c.header(m.Topic, now)
 	o.header.Flag = m.Flag
+	if c.traceTopic != "" {
+		o.events = []trace.Event{pubEvent(m, o.id)}
+	}
 	o.header.Properties = appendProperties(nil, m, o.id)
 	if len(m.Body) >= c.compressOver {
 		packed, err := message.Compress(m.Body)
@@ -102,6 +107,7 @@ func (c *producerConfig) outgoingBatch(batch []*Message, now time.Time) (*outgoi
 	}
 	first := batch[0]
 	var ids, body []byte
+	var events []trace.Event
 	for i, m := range batch {
 		if err := c.checkBatched(m, first); err != nil {
 			return nil, fmt.Errorf("message %d of the batch: %w", i, err)
@@ -111,6 +117,9 @@ func (c *producerConfig) outgoingBatch(batch []*Message, now time.Time) (*outgoi
 			ids = append(ids, ',')
 		}
 		ids = append(ids, id...)
+		if c.traceTopic != "" {
+			events = append(events, pubEvent(m, id))
+		}
 		properties := appendProperties(nil, m, id)
 		if len(properties) > maxPropertiesBytes {
 			return nil, fmt.Errorf("message %d of the batch: %d bytes of properties: at most %d are allowed", i, len(properties), maxPropertiesBytes)
@@ -120,7 +129,7 @@ func (c *producerConfig) outgoingBatch(batch []*Message, now time.Time) (*outgoi
 	if len(body) > c.maxBytes {
 		return nil, fmt.Errorf("the batch has %d bytes with properties: at most %d are allowed, split it", len(body), c.maxBytes)
 	}
-	o := &outgoing{topic: first.Topic, id: string(ids), code: protocol.SendBatchMessage, body: body}
+	o := &outgoing{topic: first.Topic, id: string(ids), code: protocol.SendBatchMessage, body: body, events: events}
 	o.header = c.header(first.Topic, now)
 	o.header.Batch = true
 	o.header.Properties = appendProperties(nil, &Message{NoWait: first.NoWait}, message.NewUniqueID())

@@ -22,6 +22,7 @@ type Producer struct {
 	rotation *rotation
 	faults   *faults
 	slots    chan struct{} // one for each SendAsync in flight
+	tracer   *tracer       // nil without Trace
 
 	// mu guards closed; sends are counted while it is held for reading, so that none
 	// begins after Close began to wait.
@@ -40,12 +41,25 @@ func NewProducer(options ...ProducerOption) (*Producer, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, invalid("new producer", err)
 	}
-	s, err := newSession(cfg.cluster, roles{producer: cfg.group})
+	p, err := newProducer(cfg)
 	if err != nil {
 		return nil, invalid("new producer", err)
 	}
+	return p, nil
+}
+
+func newProducer(cfg producerConfig) (*Producer, error) {
+	s, err := newSession(cfg.cluster, roles{producer: cfg.group})
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTracer(cfg.cluster, cfg.traceTopic, cfg.group)
+	if err != nil {
+		s.close()
+		return nil, err
+	}
 	return &Producer{
-		cfg: cfg, s: s,
+		cfg: cfg, s: s, tracer: t,
 		rotation: newRotation(), faults: newFaults(), slots: make(chan struct{}, cfg.inFlight),
 	}, nil
 }
@@ -59,6 +73,7 @@ func (p *Producer) Close() error {
 	p.mu.Unlock()
 	p.sends.Wait()
 	if !closed {
+		p.tracer.close()
 		p.s.close()
 	}
 	return nil
@@ -225,13 +240,14 @@ func (p *Producer) try(ctx context.Context, o *outgoing, r *route.Route, wire pr
 	}
 	begin := time.Now()
 	resp, err := p.s.exchange(ctx, addr, o.command(q))
+	took := time.Since(begin)
 	var res SendResult
 	if err != nil {
 		failed = p.s.failure(opQueue(q), addr, err)
-	} else {
-		res, failed = sendResult(addr, o, q, resp)
+	} else if res, failed = sendResult(addr, o, q, resp); failed == nil {
+		p.tracer.sent(o, addr, took, resp, &res)
 	}
-	p.faults.note(q.Broker, time.Since(begin), failed, time.Now())
+	p.faults.note(q.Broker, took, failed, time.Now())
 	return res, failed
 }
 

@@ -122,7 +122,9 @@ func (a *asyncSend) answered(addr string, q Queue, conn *remoting.Conn, took tim
 		}
 		failed = &Error{Code: CodeConnect, Op: opQueue(q), Addr: addr, Remark: resp.Remark}
 	default:
-		res, failed = sendResult(addr, a.o, q, resp)
+		if res, failed = sendResult(addr, a.o, q, resp); failed == nil {
+			a.p.tracer.sent(a.o, addr, took, resp, &res)
+		}
 	}
 	a.p.faults.note(q.Broker, took, failed, time.Now())
 	if failed != nil {

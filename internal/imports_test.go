@@ -55,6 +55,7 @@ var forbidden = []arrow{
 	{from: "protocol/...", to: "remoting/...,router/...", why: "what commands mean does not depend on how they travel"},
 	{from: "header/...,javajson/...,statefile/...,segment/...,faultfs/...", to: "remoting/...,router/...,protocol/...,message/...,store/...,broker/...", why: "the floor stands on the ground"},
 	{from: "message/...,filter/...", to: "remoting/...,router/...,protocol/...,store/...", why: "a message does not know who carries or keeps it"},
+	{from: "trace/...", to: "remoting/...,router/...,protocol/...,message/...,store/...,route/...,client/...", why: "what clients tell of messages is text in a message's body"},
 	{from: "assign/...", to: "remoting/...,router/...,store/...,route/...", why: "assignment is a pure function that clients and brokers compute alike"},
 
 	{from: "config/...", to: "remoting/...,router/...,protocol/...,message/...,store/...,route/...", why: "config fills what it is given and knows no room"},

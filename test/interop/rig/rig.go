@@ -66,6 +66,22 @@ var built = sync.OnceValues(func() (string, error) {
 	return b, nil
 })
 
+// Goddard runs a command of the built binary and gives what it prints.
+func Goddard(t *testing.T, args ...string) string {
+	t.Helper()
+	bin, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, bin, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("goddard %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
 // process is a child whose output is shown when the test failed.
 type process struct {
 	mu   sync.Mutex

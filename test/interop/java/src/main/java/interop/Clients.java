@@ -33,7 +33,14 @@ final class Clients implements AutoCloseable {
   }
 
   DefaultMQProducer producer() throws Exception {
-    DefaultMQProducer p = new DefaultMQProducer(name("producer"));
+    return start(new DefaultMQProducer(name("producer")));
+  }
+
+  DefaultMQProducer tracedProducer(String group) throws Exception {
+    return start(new DefaultMQProducer(group, true, null));
+  }
+
+  private DefaultMQProducer start(DefaultMQProducer p) throws Exception {
     p.setNamesrvAddr(nameServers);
     p.setInstanceName(name("instance"));
     p.setSendMsgTimeout(10_000);
@@ -43,7 +50,14 @@ final class Clients implements AutoCloseable {
   }
 
   DefaultMQPushConsumer push(String group) {
-    DefaultMQPushConsumer c = new DefaultMQPushConsumer(group);
+    return prepare(new DefaultMQPushConsumer(group));
+  }
+
+  DefaultMQPushConsumer tracedPush(String group) {
+    return prepare(new DefaultMQPushConsumer(group, true, null));
+  }
+
+  private DefaultMQPushConsumer prepare(DefaultMQPushConsumer c) {
     c.setNamesrvAddr(nameServers);
     c.setInstanceName(name("instance"));
     c.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);

@@ -10,6 +10,7 @@ import java.nio.charset.StandardCharsets;
 /**
  * Main NAMESERVERS SCENARIO...: runs each by name, says "@passed name" or "@failed name text".
  * Main NAMESERVERS member TOPIC GROUP, sender TOPIC, admin: does what the lines on its input say.
+ * Main NAMESERVERS traced TOPIC GROUP: sends and consumes with message trace on.
  */
 public final class Main {
   private Main() {}
@@ -28,6 +29,10 @@ public final class Main {
     }
     if (args[1].equals("sender")) {
       Peer.sender(harness, args[0], args[2]);
+      Runtime.getRuntime().halt(0);
+    }
+    if (args[1].equals("traced")) {
+      Peer.traced(harness, args[0], args[2], args[3]);
       Runtime.getRuntime().halt(0);
     }
     Scenarios scenarios = new Scenarios(args[0], harness);

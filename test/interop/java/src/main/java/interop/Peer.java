@@ -4,7 +4,11 @@
 package interop;
 
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageExt;
@@ -25,6 +29,32 @@ final class Peer {
         harness.say("got " + got.size());
       }
     }
+  }
+
+  /**
+   * With message trace on: sends a message that a member of the group fails on once. Says "told ID" when it was consumed
+   * and all was told.
+   */
+  static void traced(Harness harness, String nameServers, String topic, String group) throws Exception {
+    String id;
+    try (Clients clients = new Clients(nameServers)) {
+      DefaultMQPushConsumer c = clients.tracedPush(group);
+      CountDownLatch consumed = new CountDownLatch(1);
+      c.registerMessageListener((MessageListenerConcurrently) (ms, x) -> {
+        if (ms.get(0).getReconsumeTimes() == 0) {
+          x.setDelayLevelWhenNextConsume(1);
+          return ConsumeConcurrentlyStatus.RECONSUME_LATER;
+        }
+        consumed.countDown();
+        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+      });
+      c.subscribe(topic, "*");
+      DefaultMQProducer p = clients.tracedProducer(group + "Producer");
+      id = p.send(new Message(topic, "TagA", "key1 key2", Clients.bytes("traced"))).getMsgId();
+      c.start();
+      Wait.check(consumed.await(60, TimeUnit.SECONDS), "the message again");
+    }
+    harness.say("told " + id);
   }
 
   /** Says "ready"; each line is a number: sends so many, says "sent". */
