@@ -46,6 +46,9 @@ type ResendSummary struct {
 	Sent, Failed int
 	// Next are the places to go on at when it was stopped; none when all was done.
 	Next []Place
+	// Behind are the places behind what was sent, for a later job that is to send what came since; one for each span that
+	// was done.
+	Behind []Place
 	// Unknown tells that the message at Next[0] got no answer: its copy may be stored or not.
 	Unknown bool
 }
@@ -112,6 +115,7 @@ func (r *resending) span(ctx context.Context, s *QueueSpan, report func(Resent) 
 			return stop(err)
 		}
 	}
+	r.summary.Behind = append(r.summary.Behind, s.At(next))
 	return nil
 }
 

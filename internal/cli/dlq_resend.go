@@ -37,8 +37,8 @@ func newDLQResend() *cobra.Command {
 			"from, where every group gets it. In both cases attempts begin anew. The copy keeps body, tag, keys, flag, the\n" +
 			"application's properties and the id of the message; DLQ_ORIGIN_TOPIC and DLQ_ORIGIN_MESSAGE_ID say where it was from.\n\n" +
 			"A resend leaves the dead letter where it is: retention removes it. Nothing remembers that it was resent, so the same\n" +
-			"command given twice sends everything twice; to go on behind what was resent, give --from the place that the\n" +
-			"command printed last. What becomes a dead letter while it runs is not resent.\n\n" +
+			"command given twice sends everything twice. What becomes a dead letter while it runs is not resent; to resend only\n" +
+			"what came since, give the --from that the command printed at its end.\n\n" +
 			"A dead letter that its broker does not take (its topic is gone, say) is reported and passed over. When a broker\n" +
 			"does not answer, or at Ctrl-C, it stops and says where to go on.",
 		Example: "  goddard dlq resend billing --all --to-group --rate 50\n" +
@@ -191,6 +191,11 @@ func (f *resendFlags) outcome(cmd *cobra.Command, job *admin.ResendJob, s admin.
 			err = errors.Join(err, failed)
 		}
 	}
+	if err == nil && f.output.value == "text" && !f.dryRun && !single(job) && s.Sent > 0 {
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "those that come later:%s\n", fromFlags("--from", s.Behind)); err != nil {
+			return err
+		}
+	}
 	if err == nil && s.Failed > 0 {
 		return fmt.Errorf("%s could not be resent", counted(int64(s.Failed), "dead letter"))
 	}
@@ -210,27 +215,35 @@ func (f *resendFlags) outcome(cmd *cobra.Command, job *admin.ResendJob, s admin.
 	return fmt.Errorf("%s; to go on: %s", what, goOn(job, s.Next))
 }
 
+// single tells whether dead letters were chosen one by one.
+func single(job *admin.ResendJob) bool { return len(job.Choice.Only) > 0 || job.Choice.ID != "" }
+
+// fromFlags gives a flag for each place.
+func fromFlags(flag string, places []admin.Place) string {
+	text := ""
+	for _, p := range places {
+		text += " " + flag + " " + p.String()
+	}
+	return text
+}
+
 // goOn is the command that does the rest.
 func goOn(job *admin.ResendJob, next []admin.Place) string {
-	words := []string{"goddard dlq resend", job.Group}
-	single := len(job.Choice.Only) > 0 || job.Choice.ID != ""
-	for _, p := range next {
-		if single {
-			words = append(words, "--offset "+p.String())
-		} else {
-			words = append(words, "--from "+p.String())
-		}
+	flag := "--from"
+	if single(job) {
+		flag = "--offset"
 	}
+	text := "goddard dlq resend " + job.Group + fromFlags(flag, next)
 	if until := job.Choice.Until; !until.IsZero() {
-		words = append(words, fmt.Sprintf("--until @%d", until.UnixMilli()))
+		text += fmt.Sprintf(" --until @%d", until.UnixMilli())
 	}
 	if job.ToTopic {
-		words = append(words, "--to-topic")
+		text += " --to-topic"
 	} else {
-		words = append(words, "--to-group")
+		text += " --to-group"
 	}
 	if job.Rate > 0 {
-		words = append(words, fmt.Sprintf("--rate %g", job.Rate))
+		text += fmt.Sprintf(" --rate %g", job.Rate)
 	}
-	return strings.Join(words, " ")
+	return text
 }

@@ -56,7 +56,18 @@ func deadLetters(t *testing.T, c *testcluster.Cluster, n int) []string {
 	if err := m.Close(); err != nil { // waits for the last send-back
 		t.Fatal(err)
 	}
+	awaitTopic(t, c, "%DLQ%billing")
 	return ids
+}
+
+// awaitTopic waits until the name server was told of a topic that came to be by use.
+func awaitTopic(t *testing.T, c *testcluster.Cluster, topic string) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !strings.Contains(must(t, c, "", "topic", "list", "--all"), topic+"\n"); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("no topic %s after 20 s", topic)
+		}
+	}
 }
 
 func TestDLQCommands(t *testing.T) {
@@ -132,7 +143,9 @@ func TestResendIsInterrupted(t *testing.T) {
 	if code != exitFailed || errOut.String() != want || !strings.Contains(out.String(), "1 dead letter resent") {
 		t.Errorf("exit %d, printed %q, complained %q, want %q", code, out.String(), errOut.String(), want)
 	}
-	must(t, c, "", "dlq", "resend", "billing", "--from", "broker-a:0@1", "--to-topic")
+	if out := must(t, c, "", "dlq", "resend", "billing", "--from", "broker-a:0@1", "--to-topic"); !strings.HasSuffix(out, "those that come later: --from broker-a:0@3\n") {
+		t.Errorf("printed %q", out)
+	}
 	if got := bodies(t, c, "orders"); strings.Join(got, " ") != "m0 m0 m1 m1 m2 m2" {
 		t.Errorf("the topic has %q, want each twice", got)
 	}
@@ -221,6 +234,7 @@ func TestMessageTrace(t *testing.T) {
 	told("ID,k", "SubBefore|1700000001000|R|CG|RQ1|ID|0|k", "SubAfter|RQ1|ID|4|false|k|2|1700000001004|CG",
 		"SubBefore|1700000011000|R|CG|RQ2|ID|1|k", "SubBefore|1700000011000|R|CG|RQ2|ELSE|1|k", "Pub|x")
 	told("ID,k", "SubAfter|RQ2|ID|5|true|k|0|1700000011005|CG", "SubBefore|1700000012000|R|DG|RQ3|ID|0|k")
+	awaitTopic(t, c, "RMQ_SYS_TRACE_TOPIC")
 	got := run(t, c, "", "message", "trace", "ID")
 	for _, part := range []string{
 		"ID  topic=orders  tag=A  keys=k\n",
