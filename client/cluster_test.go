@@ -442,6 +442,7 @@ func TestServersComeAndGo(t *testing.T) {
 func TestStartAndStopManyTimes(t *testing.T) {
 	c := testcluster.Start(t, testcluster.Config{})
 	send(t, producer(t, c), &client.Message{Topic: "Again", Body: []byte("x")})
+	readAll(t, c, "Again") // by then the name server knows the topic
 	before := runtime.NumGoroutine()
 	for i := range 30 {
 		p, err := client.NewProducer(client.NameServers(c.NameServerText()))
