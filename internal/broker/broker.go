@@ -37,6 +37,8 @@ type Deps struct {
 	Metrics prometheus.Registerer // nil: nobody looks
 	// Recovering is told by New now and then how far recovery has read the log; it must not block. nil: nobody asks.
 	Recovering func(offset, end int64)
+	// Clock is what messages get their store time from, and grow old by; nil: the machine's.
+	Clock store.Clock
 }
 
 // Broker takes, keeps and delivers messages. Its parts are made by New, serve and run side by side, and are ended by
@@ -61,6 +63,8 @@ type Broker struct {
 	lot       *longpoll.Lot
 	registrar *registrar
 	sender    *sender
+
+	unconsumed *unconsumed
 
 	expressions *filter.Cache
 
@@ -137,8 +141,14 @@ func (b *Broker) open(ctx context.Context, d Deps) (err error) {
 	})
 	b.registrar = newRegistrar(b.cfg, b.log)
 	tables := sync.OnceValue(b.openTables)
+	b.unconsumed = &unconsumed{
+		logger: b.log, count: b.metrics.unconsumed, lost: map[consumption]*loss{},
+		groups: func(topic string) []string { return b.offsets.GroupsOf(topic) },
+		next:   func(topic, group string, queue int32) (int64, bool) { return b.offsets.Query(topic, group, queue) },
+		delay:  func(level int) int64 { return b.delay.Offset(level) },
+	}
 	if b.store, err = store.Open(ctx, cfg.Store, store.Deps{
-		Logger: b.log, Metrics: d.Metrics, Arrived: b.arrived, Recovering: d.Recovering,
+		Logger: b.log, Metrics: d.Metrics, Arrived: b.arrived, Recovering: d.Recovering, Clock: d.Clock,
 		DelayOf:     func(level int) time.Duration { return b.delayLevels().Delay(level) },
 		TopicExists: func(name string) bool { return tables() != nil || b.topics.Get(name) != nil },
 		BatchTopic: func(name string) (batch, ok bool) {
@@ -148,6 +158,18 @@ func (b *Broker) open(ctx context.Context, d Deps) (err error) {
 			t := b.topics.Get(name)
 			return t != nil && t.QueueType == topic.BatchQueue, t != nil
 		},
+		Reserved: func() map[string]time.Duration {
+			if tables() != nil {
+				return nil
+			}
+			return b.topics.Reserved()
+		},
+		Removed: func(gone []store.Removal, why store.Cause) {
+			if tables() == nil {
+				b.unconsumed.removed(gone, why)
+			}
+		},
+		Cleaned: func() { b.unconsumed.tell() },
 	}); err != nil {
 		return fmt.Errorf("open the store in %s: %w", cfg.Store.Root, err)
 	}

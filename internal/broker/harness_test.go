@@ -70,13 +70,17 @@ func start(t testing.TB, change ...func(*Config)) *running {
 }
 
 // startWith runs a broker with just these settings, on free ports.
-func startWith(t testing.TB, cfg Config) *running {
+func startWith(t testing.TB, cfg Config, change ...func(*Deps)) *running {
 	t.Helper()
 	main, fast := listen(t), listen(t)
 	cfg.Identity.Port = int32(main.Addr().(*net.TCPAddr).Port)
 	r := &running{TB: t, cfg: cfg, addr: main.Addr().String(), fast: fast.Addr().String(), log: &logText{}}
+	deps := Deps{Logger: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelInfo}))}
+	for _, c := range change {
+		c(&deps)
+	}
 	var err error
-	r.Broker, err = New(context.Background(), cfg, Deps{Logger: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelInfo}))})
+	r.Broker, err = New(context.Background(), cfg, deps)
 	if err != nil {
 		t.Fatal(err)
 	}

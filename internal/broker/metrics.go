@@ -24,6 +24,7 @@ type metrics struct {
 	pulledBytes  prometheus.Counter
 	deadLetters  prometheus.Counter
 	filterFaults prometheus.Counter
+	unconsumed   *prometheus.CounterVec // by group and topic
 }
 
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
@@ -46,6 +47,10 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Name: "goddard_broker_filter_failures_total",
 			Help: "Times that a message was not delivered because the group's SQL92 filter could not be evaluated on its properties.",
 		}),
+		unconsumed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "goddard_broker_removed_unconsumed_messages_total",
+			Help: "Messages that were removed, for their age or for space, before a group had consumed them; those that its filter would not have taken included.",
+		}, []string{"consumer_group", "topic"}),
 	}
 	sends := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "goddard_broker_sends_total", Help: "Appends of messages and batches by their outcome.",
@@ -53,7 +58,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	for s := range m.sends {
 		m.sends[s] = sends.WithLabelValues(store.Status(s).String())
 	}
-	return m, m.register(m.requests, m.pulledCount, m.pulledBytes, m.deadLetters, m.filterFaults, sends)
+	return m, m.register(m.requests, m.pulledCount, m.pulledBytes, m.deadLetters, m.filterFaults, m.unconsumed, sends)
 }
 
 func (m *metrics) register(all ...prometheus.Collector) error {

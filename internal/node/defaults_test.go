@@ -18,6 +18,7 @@ var ownKeys = map[string]string{
 	"preallocateBytes":   "disk reserved ahead",
 	"maxOpenFiles":       "bound of open files",
 	"checkpointBytes":    "log between two checkpoints",
+	"fileReservedBytes":  "bound of the store's size on disk",
 	"tagsIndexEnable":    "queries by tag",
 
 	"consumerGroupCheckInterval": "looks at consumer groups",

@@ -73,6 +73,7 @@ type LimitsConfig struct {
 type RetentionConfig struct {
 	DeleteWhen     string        `rmq:"deleteWhen"`                            // hours of the day, local, separated by semicolons
 	Reserved       time.Duration `rmq:"fileReservedTime,h,min=0"`              // a log file whose newest message is older may go
+	ReservedBytes  int64         `rmq:"fileReservedBytes,min=0"`               // a store that takes more on disk loses its oldest log files, expired or not; 0: no limit. Goddard's own
 	BatchMax       int32         `rmq:"deleteFileBatchMax,min=1"`              // log files in one round
 	LogPause       time.Duration `rmq:"deleteCommitLogFilesInterval,ms,min=0"` // between two files
 	QueuePause     time.Duration `rmq:"deleteConsumeQueueFilesInterval,ms,min=0"`

@@ -45,7 +45,7 @@ func (s *Store) Info() Info {
 	if s.index != nil {
 		i.IndexBehind = max(i.Confirm-s.index.pos.Load(), 0)
 	}
-	if ms, err := log.FirstStoreTime(i.LogMin); err == nil {
+	if ms, err := log.StoreTime(i.LogMin); err == nil {
 		i.EarliestTimestamp = ms
 	}
 	if u := s.disk.logUse.Load(); u != nil {

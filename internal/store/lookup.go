@@ -26,6 +26,9 @@ func (s *Store) View(physicalOffset int64) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the message at %d: %w", physicalOffset, err)
 	}
+	if physicalOffset < s.floorOf(text(r.Topic)) {
+		return nil, ErrNoMessage
+	}
 	return b, nil
 }
 
@@ -42,7 +45,7 @@ func (s *Store) OffsetByTime(topic string, queueID int32, ms int64, upper bool) 
 	if q == nil {
 		return 0
 	}
-	return q.AtTime(ms, upper, s.log.Min(), s.storeTime)
+	return q.AtTime(ms, upper, s.begin(q), s.storeTime)
 }
 
 // EarliestTime is the store time, ms, of the first message of a queue; -1 when there is none.
@@ -51,7 +54,7 @@ func (s *Store) EarliestTime(topic string, queueID int32) int64 {
 	if q == nil {
 		return -1
 	}
-	low, _ := q.Range(s.log.Min())
+	low, _ := q.Range(s.begin(q))
 	return s.timeOf(q, low)
 }
 
@@ -141,13 +144,17 @@ func (s *Store) query(topic, key string, tags bool, most int, begin, end int64) 
 	var scratch []byte
 	var r message.Record
 	bytes := 0
+	first := max(s.log.Min(), s.floorOf(topic)) // what is older is gone
 	err := s.index.x.Query([]byte(topic), []byte(key), tags, begin, end, func(physical int64) bool {
 		if slices.Contains(found, physical) {
 			return true
 		}
+		if physical < first {
+			return false
+		}
 		var err error
 		if scratch, err = s.log.Record(scratch[:0], physical, &r); err != nil {
-			return physical >= s.log.Min() // what is older is gone, too
+			return physical >= s.log.Min()
 		}
 		if string(r.Topic) == topic && r.StoreTimestamp >= begin && r.StoreTimestamp <= end && matches(r.Properties, key, tags) {
 			found = append(found, physical)

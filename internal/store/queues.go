@@ -6,6 +6,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/goddard-mq/goddard/internal/store/commitlog"
 	"github.com/goddard-mq/goddard/internal/store/consumequeue"
@@ -17,6 +18,7 @@ type queue struct {
 	counter commitlog.Counter
 	name    QueueName
 	topic   []byte
+	floor   *atomic.Int64 // of the topic: messages that begin below it, physical offset, are too old to be read
 
 	// Guarded by Store.dispatching: the queue stands in the lists of queues to save.
 	listed, large bool
@@ -53,7 +55,12 @@ func (s *Store) queueFor(topic string, id int32) (*queue, error) {
 }
 
 func (s *Store) addQueueLocked(name QueueName, cq *consumequeue.Queue) *queue {
-	q := &queue{Queue: cq, name: name, topic: []byte(name.Topic)}
+	floor := s.floors[name.Topic]
+	if floor == nil {
+		floor = new(atomic.Int64)
+		s.floors[name.Topic] = floor
+	}
+	q := &queue{Queue: cq, name: name, topic: []byte(name.Topic), floor: floor}
 	q.counter.Owner = q
 	s.queues[name] = q
 	if cq.Layout() == consumequeue.Batch {
@@ -61,6 +68,9 @@ func (s *Store) addQueueLocked(name QueueName, cq *consumequeue.Queue) *queue {
 	}
 	return q
 }
+
+// begin is the physical offset from which on messages of the queue can be read, if there are any.
+func (s *Store) begin(q *queue) int64 { return max(s.log.Min(), q.floor.Load()) }
 
 // layoutLocked is the layout of the queues of a topic of which the settings say batch and ok: see Deps.BatchTopic.
 func (s *Store) layoutLocked(topic string, batch, ok bool) consumequeue.Layout {
@@ -119,7 +129,7 @@ func (s *Store) QueueRange(topic string, queueID int32) (low, end int64) {
 	if q == nil {
 		return 0, 0
 	}
-	return q.Range(s.log.Min())
+	return q.Range(s.begin(q))
 }
 
 // Entries gives up to count entries of a queue, beginning with that of an offset; fewer where there are no more, none
@@ -129,7 +139,7 @@ func (s *Store) Entries(topic string, queueID int32, from int64, count int) []Qu
 	if q == nil {
 		return nil
 	}
-	low, end := q.Range(s.log.Min())
+	low, end := q.Range(s.begin(q))
 	if from < low || from >= end || count <= 0 {
 		return nil
 	}
@@ -166,6 +176,7 @@ func (s *Store) DeleteTopic(topic string) error {
 		}
 	}
 	delete(s.batched, topic)
+	delete(s.floors, topic)
 	s.queuesMu.Unlock()
 	defer func() {
 		s.queuesMu.Lock()

@@ -49,7 +49,7 @@ func (s *Store) Read(dst []byte, r *ReadRequest) ([]byte, ReadResult) {
 	if q := s.lookup(r.Topic, r.QueueID); q == nil {
 		res.Status = NoMessageInQueue
 	} else {
-		res.Min, res.Max = q.Range(s.log.Min())
+		res.Min, res.Max = q.Range(s.begin(q))
 		if place(&res, r.Offset) {
 			dst = s.readQueue(dst, q, r, &res)
 		}
@@ -258,8 +258,8 @@ func propertiesOf(b []byte) []byte {
 
 // reportDamage tells, now and then, of a message that is not where its queue says.
 func (s *Store) reportDamage(q *queue, u consumequeue.Unit) {
-	if now := time.Now().UnixNano(); now-s.disk.damageTold.Load() > int64(10*time.Second) {
-		s.disk.damageTold.Store(now)
+	if _, now := s.deps.Clock(); s.disk.damageTold.Load() == 0 || now-time.Duration(s.disk.damageTold.Load()) > 10*time.Second {
+		s.disk.damageTold.Store(int64(now) + 1)
 		s.logger.Error("a message is damaged and left out", "topic", q.name.Topic, "queue", q.name.QueueID,
 			"file", s.log.Files().Path(u.PhysicalOffset), "offset", u.PhysicalOffset, "size", u.Size)
 	}

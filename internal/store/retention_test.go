@@ -6,8 +6,12 @@ package store
 import (
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/goddard-mq/goddard/internal/faultfs"
 	"github.com/goddard-mq/goddard/internal/message"
@@ -169,4 +173,214 @@ func TestFullDiskIsCleaned(t *testing.T) {
 	if got := readAll(t, s, "T", 0, low); int64(len(got)) != end-low {
 		t.Errorf("%d messages are readable", len(got))
 	}
+}
+
+// A store that may take only so much on disk loses its oldest files, though they are young, and no more than it must.
+func TestSizeIsLimited(t *testing.T) {
+	cfg := hourly("/store", time.Hour)
+	var gone removals
+	s := open(t, cfg, on(faultfs.NewDisk()), gone.deps)
+	fillFiles(t, s, 300)
+	s.retain(t.Context())
+	if low, _ := s.QueueRange("T", 0); low != 0 {
+		t.Fatalf("without a limit the queue begins at %d", low)
+	}
+	cfg.Retention.ReservedBytes = s.bytes() / 2
+	if err := s.Reconfigure(cfg); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		s.retain(t.Context())
+	}
+	if bytes := s.bytes(); bytes > cfg.Retention.ReservedBytes || bytes < cfg.Retention.ReservedBytes-2*cfg.LogFileBytes {
+		t.Errorf("it takes %d bytes, %d are allowed", bytes, cfg.Retention.ReservedBytes)
+	}
+	low, end := s.QueueRange("T", 0)
+	if got := readAll(t, s, "T", 0, low); low == 0 || int64(len(got)) != end-low {
+		t.Errorf("queue is %d..%d, %d messages can be read", low, end, len(got))
+	}
+	want := map[string]Removal{"T/0 fileReservedBytes": {"T", 0, 0, low}}
+	if diff := cmp.Diff(want, gone.all); diff != "" || gone.wrong != nil || gone.rounds != 1 {
+		t.Errorf("told in %d rounds, %v: %s", gone.rounds, gone.wrong, diff)
+	}
+	cfg.Retention.ReservedBytes = 1 // the last file stays, whatever the limit
+	if err := s.Reconfigure(cfg); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		s.retain(t.Context())
+	}
+	if _, end := s.QueueRange("T", 0); end != 300 || len(s.log.Files().Starts()) == 0 {
+		t.Errorf("the queue ends at %d", end)
+	}
+	put(t, s, msg("T", 0, "next"))
+}
+
+// Expired files go in the hours that are configured, and in others when the disk fills up or somebody asks for it.
+func TestWhenExpiredFilesGo(t *testing.T) {
+	for _, c := range []struct {
+		situation string
+		hour      int
+		percent   int64
+		ask       bool
+		want      bool
+	}{
+		{"in the hour", 4, 50, false, true},
+		{"in another of the hours", 16, 50, false, true},
+		{"before the hour", 3, 50, false, false},
+		{"after the hour", 5, 50, false, false},
+		{"when the disk fills up", 5, 80, false, true},
+		{"when somebody asks", 5, 50, true, true},
+	} {
+		t.Run(c.situation, func(t *testing.T) {
+			cfg := hourly("/store", time.Hour)
+			cfg.Retention.DeleteWhen = "04;16"
+			clock, disk := newHandClock(), faultfs.NewDisk()
+			s := open(t, cfg, on(disk), by(clock))
+			fillFiles(t, s, 100)
+			s.retain(t.Context())
+			for day, _ := clock.read(); day.Hour() != c.hour || day.Sub(newHandClock().day) < 2*time.Hour; day, _ = clock.read() {
+				clock.pass(time.Hour)
+				s.ages.clock.look(clock.read())
+			}
+			disk.SetRoom(disk.Taken() * 100 / c.percent)
+			s.lookAtDisks()
+			if c.ask {
+				s.CleanLog()
+			}
+			s.retain(t.Context())
+			if low, _ := s.QueueRange("T", 0); (low > 0) != c.want {
+				t.Errorf("the queue begins at %d", low)
+			}
+		})
+	}
+}
+
+// divided is a disk whose folder of the log is on a file system of its own. What is left of the other's room is told, the
+// log's is a tenth full.
+type divided struct {
+	*faultfs.Disk
+	other func() faultfs.Usage
+}
+
+func (d *divided) Usage(path string) (faultfs.Usage, error) {
+	if strings.Contains(path, "commitlog") {
+		return faultfs.Usage{Total: 1 << 30, Free: 9 << 30 / 10, Available: 9 << 30 / 10}, nil
+	}
+	return d.other(), nil
+}
+
+// When the disk of the queues fills up, messages go as they do when that of the log does.
+func TestDiskOfTheQueuesIsFull(t *testing.T) {
+	cfg := hourly("/store", time.Hour)
+	cfg.QueueFileBytes, cfg.Index.Enable = 10*20, false
+	disk := &divided{Disk: faultfs.NewDisk()}
+	var s *Store
+	var room atomic.Int64
+	disk.other = func() faultfs.Usage {
+		total := room.Load()
+		if total == 0 {
+			return faultfs.Usage{Total: 1 << 20, Free: 1 << 20, Available: 1 << 20}
+		}
+		free := max(total-s.derivedBytes(), 0)
+		return faultfs.Usage{Total: total, Free: free, Available: free}
+	}
+	var gone removals
+	s = open(t, cfg, on(disk), gone.deps)
+	fillFiles(t, s, 300)
+	if err := s.checkpoint(false); err != nil {
+		t.Fatal(err)
+	}
+	room.Store(s.derivedBytes() * 100 / 92)
+	s.lookAtDisks()
+	if s.Writable() == nil {
+		t.Fatal("it accepts messages")
+	}
+	for range 10 {
+		s.retain(t.Context())
+	}
+	if err := s.Writable(); err != nil {
+		t.Errorf("it is not cleaned: %v", err)
+	}
+	if low, _ := s.QueueRange("T", 0); gone.all["T/0 disk is full"] != (Removal{"T", 0, 0, low}) || low == 0 {
+		t.Errorf("the queue begins at %d, told: %+v", low, gone.all)
+	}
+}
+
+// Messages are refused above one level, and accepted again at a lower one; reads go on.
+func TestWatermarks(t *testing.T) {
+	cfg := hourly("/store", time.Hour)
+	cfg.Retention.CleanForcibly = false
+	disk := faultfs.NewDisk()
+	s := open(t, cfg, on(disk))
+	fillFiles(t, s, 100)
+	for _, step := range []struct {
+		percent  int64
+		writable bool
+	}{{80, true}, {90, true}, {92, false}, {90, false}, {87, false}, {84, true}, {89, true}, {99, false}, {50, true}} {
+		disk.SetRoom(disk.Taken()*100/step.percent + 1)
+		s.lookAtDisks()
+		if err := s.Writable(); (err == nil) != step.writable {
+			t.Errorf("at %d %%: %v", step.percent, err)
+		}
+		if a := try(t, s, msg("T", 1, "x")); (a.Status == OK) != step.writable || a.Status != OK && a.Status != ServiceNotAvailable {
+			t.Errorf("at %d %%: %v, %v", step.percent, a.Status, a.Err)
+		}
+		if got := readAll(t, s, "T", 0, 0); len(got) != 100 {
+			t.Errorf("at %d %%: %d messages can be read", step.percent, len(got))
+		}
+	}
+}
+
+// Files are removed under readers: whoever reads gets right messages, or is told that they are gone.
+func TestReadersOfRemovedFiles(t *testing.T) {
+	cfg := hourly(t.TempDir(), 0)
+	cfg.Files.TailBytes = 0 // everything is read from files
+	cfg.Retention.BatchMax = 1
+	s := open(t, cfg)
+	fillFiles(t, s, 400)
+	files := s.log.Files()
+	held := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for next, done := int64(0), false; !done; {
+				select {
+				case <-held:
+					done = true // once more, to the end
+				default:
+				}
+				for {
+					b, res := s.Read(nil, &ReadRequest{Topic: "T", Offset: next, MaxCount: 32})
+					if res.Status == OffsetOverflowOne {
+						break
+					}
+					if res.Status == Found {
+						records, err := message.DecodeAll(b)
+						if err != nil || len(records) != res.Count {
+							t.Errorf("%d records of %d: %v", len(records), res.Count, err)
+							return
+						}
+						for _, r := range records {
+							if want := fmt.Sprint(r.QueueOffset, "b"); !strings.HasPrefix(string(r.Body), want) {
+								t.Errorf("offset %d has body %.10s", r.QueueOffset, r.Body)
+								return
+							}
+						}
+					}
+					if res.Next <= next {
+						t.Errorf("%v at %d goes on at %d", res.Status, next, res.Next)
+						return
+					}
+					next = res.Next
+				}
+				next = 0
+			}
+		})
+	}
+	for files.Len() > 2 {
+		s.retain(t.Context())
+	}
+	close(held)
+	readers.Wait()
 }

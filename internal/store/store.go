@@ -40,11 +40,14 @@ type Store struct {
 	index   *indexer             // nil: no index
 	disk    diskWatch
 	reads   readStats
+	ages    retention
+	day     func() time.Time // of Deps.Clock; nil: time.Now
 
 	queuesMu sync.RWMutex
 	queues   map[QueueName]*queue
-	batched  map[string]bool // topics that have batch queues
-	deleting map[string]bool // topics whose folders are being removed
+	batched  map[string]bool          // topics that have batch queues
+	deleting map[string]bool          // topics whose folders are being removed
+	floors   map[string]*atomic.Int64 // of topics that have queues: see queue.floor
 
 	dispatching sync.Mutex
 	dispatched  dispatched // guarded by dispatching
@@ -86,7 +89,13 @@ func newStore(cfg Config, d Deps) *Store {
 	if d.FS == nil {
 		d.FS = faultfs.OS
 	}
-	s := &Store{deps: d, logger: d.Logger, fs: d.FS, queues: make(map[QueueName]*queue), batched: make(map[string]bool), deleting: make(map[string]bool)}
+	s := &Store{deps: d, logger: d.Logger, fs: d.FS, queues: make(map[QueueName]*queue), batched: make(map[string]bool),
+		deleting: make(map[string]bool), floors: make(map[string]*atomic.Int64)}
+	if s.deps.Clock == nil {
+		s.deps.Clock = machineClock() // which the log does not need to be told
+	} else {
+		s.day = func() time.Time { day, _ := s.deps.Clock(); return day }
+	}
 	s.keeper.pulse = newPulse()
 	s.keeper.enough.Store(cfg.Flushing.CheckpointBytes)
 	s.dispatched.saveAt = mostSaveAt
@@ -123,8 +132,12 @@ func (s *Store) open(ctx context.Context) error {
 			return err
 		}
 	}
+	s.loadFloors()
 	end, err := s.recover(ctx, crashed)
 	if err != nil {
+		return err
+	}
+	if err := s.beginRetention(end); err != nil {
 		return err
 	}
 	if err := s.setAbort(); err != nil {
@@ -169,6 +182,7 @@ func (s *Store) Reconfigure(cfg Config) error {
 func (s *Store) logConfig() commitlog.Config {
 	cfg := s.config()
 	return commitlog.Config{
+		Now:     s.day,
 		Handles: s.handles, Dirs: cfg.logDirs(), FileSize: cfg.LogFileBytes, Logger: s.logger,
 		Sync: cfg.Flush == SyncFlush, SyncTimeout: cfg.Flushing.SyncTimeout,
 		FlushInterval: cfg.Flushing.Interval, FlushLeast: int64(cfg.Flushing.LeastPages) * 4096, FlushThorough: cfg.Flushing.Thorough,

@@ -30,11 +30,38 @@ type Deps struct {
 	// BatchTopic tells whether the queues of a topic are batch queues (attribute queue.type=BatchCQ); ok is false when the
 	// topic is not among the settings. nil, or not ok: those that are on disk remain what they are, others are simple.
 	BatchTopic func(topic string) (batch, ok bool)
+	// Reserved gives the topics whose messages are to be kept for another time than fileReservedTime, and that time. It is
+	// asked once a round of cleaning. nil: none.
+	Reserved func() map[string]time.Duration
+	// Removed is told, right after, what can no longer be read because it became too old, or because there was no space
+	// for it; Cleaned, that a round of cleaning in which it was told something is over. nil: nobody wants to know.
+	Removed func(r []Removal, why Cause)
+	Cleaned func()
 	// Recovering is told now and then how far recovery has read the log; it must not block. nil: nobody wants to know.
 	Recovering func(offset, end int64)
 	// FS is the file system; nil: the machine's.
 	FS faultfs.FS
+	// Clock is what messages get their store time from, and grow old by; nil: the machine's.
+	Clock Clock
 }
+
+// Removal says that the messages [From, To) of a queue, queue offsets, can no longer be read.
+type Removal struct {
+	Topic    string
+	QueueID  int32
+	From, To int64
+}
+
+// Cause is why messages were removed.
+type Cause string
+
+// Causes.
+const (
+	CauseAge      Cause = "fileReservedTime"  // the log file was old enough
+	CauseTopicAge Cause = "reserve.time"      // the topic keeps messages for a shorter time than the log
+	CauseSize     Cause = "fileReservedBytes" // the store was too large
+	CauseDisk     Cause = "disk is full"      // the disk was above diskSpaceCleanForciblyRatio
+)
 
 // Arrival of one message, or one inner batch, in one queue. Slices are valid during the call only.
 type Arrival struct {

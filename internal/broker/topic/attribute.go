@@ -41,7 +41,7 @@ var attributes = map[string]attributeKind{
 			string(FIFO), string(Delay), string(Lite), string(Normal),
 		},
 	},
-	attrReserveTime: {fallback: "-1", low: -1, changeable: true},
+	attrReserveTime: {fallback: "-1", low: -1, changeable: true}, // hours; -1 and 0: the broker's fileReservedTime
 	attrLiteExpiry:  {fallback: "-1", low: -1, changeable: true}, // minutes
 }
 

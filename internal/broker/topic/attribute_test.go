@@ -6,8 +6,11 @@ package topic
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/goddard-mq/goddard/internal/protocol"
 )
 
 // What RocketMQ 5.5.0 says to changes of a topic that has cleanup.policy=DELETE, and
@@ -63,6 +66,30 @@ func TestAttributeChanges(t *testing.T) {
 				t.Fatal(d)
 			}
 		})
+	}
+}
+
+// How long a topic keeps its messages. What Java's tiered store takes for "as long as the others" is that here.
+func TestReserved(t *testing.T) {
+	table := open(t, options(t, t.TempDir()))
+	for _, c := range []struct {
+		value string
+		want  time.Duration
+	}{
+		{"1", time.Hour}, {"48", 48 * time.Hour}, {"0", 0}, {"-1", 0}, {"9223372036854775807", mostHours * time.Hour},
+		{"soon", 0}, {"", 0}, // only a hand that edits the file can bring these
+	} {
+		cfg := protocol.NewTopicConfig("T" + c.value)
+		cfg.Attributes = map[string]string{"reserve.time": c.value}
+		if got := newConfig(cfg).Reserved; got != c.want {
+			t.Errorf("reserve.time=%s: %v, want %v", c.value, got, c.want)
+		}
+	}
+	for name, text := range map[string]string{"short": "+reserve.time=1", "long": "+reserve.time=100", "none": "+reserve.time=-1", "other": ""} {
+		update(t, table, config(name, 1), text)
+	}
+	if d := cmp.Diff(map[string]time.Duration{"short": time.Hour, "long": 100 * time.Hour}, table.Reserved()); d != "" {
+		t.Error(d)
 	}
 }
 

@@ -4,7 +4,9 @@
 package topic
 
 import (
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/goddard-mq/goddard/internal/protocol"
 )
@@ -17,6 +19,7 @@ type Config struct {
 	QueueType     QueueType
 	CleanupPolicy CleanupPolicy
 	MessageType   MessageType
+	Reserved      time.Duration // that messages are kept (attribute reserve.time, hours); 0: as long as those of other topics
 
 	creation uint64 // number in the journal of the change that created the topic; 0: a file has it
 }
@@ -62,8 +65,22 @@ func newConfig(c *protocol.TopicConfig) *Config {
 		QueueType:     QueueType(attribute(c, attrQueueType)),
 		CleanupPolicy: CleanupPolicy(attribute(c, attrCleanupPolicy)),
 		MessageType:   MessageType(attribute(c, attrMessageType)),
+		Reserved:      reserved(c),
 	}
 }
+
+// reserved reads the attribute reserve.time. What is no number of hours above 0 means nothing, as in RocketMQ's tiered
+// store, which is the only one there that heeds it.
+func reserved(c *protocol.TopicConfig) time.Duration {
+	hours, err := strconv.ParseInt(attribute(c, attrReserveTime), 10, 64)
+	if err != nil || hours <= 0 {
+		return 0
+	}
+	return time.Duration(min(hours, mostHours)) * time.Hour
+}
+
+// mostHours is some 100 years: as good as for ever, and times that far back can be computed with.
+const mostHours = 100 * 365 * 24
 
 // attribute gives the value of an attribute, its default when it is not set.
 func attribute(c *protocol.TopicConfig, key string) string {

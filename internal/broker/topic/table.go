@@ -111,6 +111,18 @@ func (t *Table) All() (protocol.DataVersion, []*Config) {
 	return t.version, all
 }
 
+// Reserved gives the topics that keep their messages for a time of their own, and that time.
+func (t *Table) Reserved() map[string]time.Duration {
+	own := make(map[string]time.Duration)
+	t.names.Each(func(name string, c *Config) bool {
+		if c.Reserved > 0 {
+			own[name] = c.Reserved
+		}
+		return true
+	})
+	return own
+}
+
 // Page gives at most max topics from number first on, counted by name. A reader that
 // was given part of another version, or none, begins at 0 whatever it asks for. total
 // counts all topics.

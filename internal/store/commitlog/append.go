@@ -77,9 +77,13 @@ func (l *Log) Append(c *Counter, drafts []Draft, w Waiter, noWait bool) (Status,
 	}
 	dst := l.placeLocked(total)
 	now := time.Now()
+	stored := now
+	if l.cfg.Now != nil {
+		stored = l.cfg.Now()
+	}
 	g := l.pending
 	for i := range drafts {
-		e := l.encodeLocked(&drafts[i], c, now.UnixMilli(), dst)
+		e := l.encodeLocked(&drafts[i], c, stored.UnixMilli(), dst)
 		if i == 0 {
 			e.waiter, e.noWait, e.count, e.start = w, noWait, int32(len(drafts)), now.Sub(l.epoch)
 		}

@@ -42,6 +42,8 @@ type Config struct {
 	PendingBytes int64 // that may wait to be written
 	Ahead        int64 // bytes reserved on disk beyond the end
 
+	Now func() time.Time // the time of day that records get; nil: time.Now
+
 	// Dispatch is given each group that readers may see from now on, in the order of the log, before its waiters are
 	// told. end is the log's end after it.
 	Dispatch func(entries []Entry, end int64)

@@ -92,9 +92,6 @@ func (l *Log) StoreTime(off int64) (int64, error) {
 	return int64(be.Uint64(b[at:])), nil
 }
 
-// FirstStoreTime is the store time of the first record of the file that begins at start.
-func (l *Log) FirstStoreTime(start int64) (int64, error) { return l.StoreTime(start) }
-
 // SyncFiles makes [from, to) durable, before Start.
 func (l *Log) SyncFiles(from, to int64) error {
 	for at := l.files.Start(from); at < to; at += l.cfg.FileSize {

@@ -149,6 +149,13 @@ func (q *Queue) Remove() {
 	}
 }
 
+// Gone tells whether the queue was removed.
+func (q *Queue) Gone() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.removed
+}
+
 // forgetLocked lets go of the memory of a removed queue.
 func (q *Queue) forgetLocked() {
 	q.set.unsaved.Add(-int64(len(q.units)))

@@ -11,7 +11,8 @@ type StoreTime func(physical int64) (ms int64, ok bool)
 // first one's it is the first message. logMin is where the log begins. In a batch queue it is the offset of a unit's first
 // message and, as in RocketMQ, above the last one's time that of the last unit.
 //
-// Times are looked up file by file, as RocketMQ does, so that a clock that was set back confuses one file at most.
+// Times are looked up file by file, as RocketMQ does, so that a clock that was set back confuses one file at most. In
+// that file, of several places that would do, the first is taken: from there on no message of the time is missed.
 func (q *Queue) AtTime(ms int64, upper bool, logMin int64, timeOf StoreTime) int64 {
 	low, end := q.numbers(logMin)
 	if low >= end {
@@ -63,8 +64,20 @@ func (q *Queue) fileOfTime(ms int64, upper bool, low, end int64, at func(int64) 
 	return limits(last)
 }
 
-// searchTime gives the first number in [low, end) that is late, end when none is.
+// timeSamples of a range are looked at before what lies between two of them is halved.
+const timeSamples = 16
+
+// searchTime gives the first number in [low, end) that is late, end when none is. Where the clock was set back, late
+// ones come before others that are not: the samples find the first of them, if they are many.
 func searchTime(low, end int64, late func(int64) bool) int64 {
+	step := max((end-low)/timeSamples, 1)
+	for at := low; at < end; at += step {
+		if late(at) {
+			end = at
+			break
+		}
+		low = at + 1
+	}
 	for low < end {
 		mid := low + (end-low)/2
 		if late(mid) {

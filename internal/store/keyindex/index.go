@@ -390,6 +390,17 @@ func (x *Index) Shorten(logMin int64) (removed int, err error) {
 	return removed, nil
 }
 
+// Bytes is about how much the files take on disk.
+func (x *Index) Bytes() int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	bytes := int64(0)
+	for _, f := range x.files {
+		bytes += HeaderSize + int64(f.slots)*slotSize + int64(f.head.Count)*entrySize
+	}
+	return bytes
+}
+
 // Close closes the files. What was added since the last checkpoint is added again at the next start.
 func (x *Index) Close() error {
 	x.mu.Lock()
