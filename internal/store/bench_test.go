@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/goddard-mq/goddard/internal/faultfs"
 	"github.com/goddard-mq/goddard/internal/message"
@@ -269,4 +271,50 @@ func eachSender(b *testing.B, senders int, sender func(i int) func()) {
 	}
 	all.Wait()
 	b.StopTimer()
+}
+
+// BenchmarkRetainQueues is a round of cleaning with 20,000 queues that have messages: of topics that keep them as long
+// as the log, of some that keep them for an hour and lost nothing since the round before, and of some whose messages
+// went: a minute's worth of each.
+func BenchmarkRetainQueues(b *testing.B) {
+	const topics, queues = 200, 100
+	for _, c := range []struct {
+		name string
+		own  int           // topics with a time of their own
+		step time.Duration // between rounds
+	}{{"none", 0, 10 * time.Second}, {"still", topics, 0}, {"moving", topics, time.Minute}} {
+		b.Run(c.name, func(b *testing.B) {
+			cfg := DefaultConfig()
+			cfg.Root, cfg.Flush = "/store", AsyncFlush
+			cfg.LogFileBytes, cfg.QueueFileBytes = 64<<20, 100*20
+			cfg.Index.Enable = false
+			cfg.Retention.Interval = time.Hour
+			clock := newHandClock()
+			own := map[string]time.Duration{}
+			for t := range c.own {
+				own["T"+strconv.Itoa(t)] = time.Hour
+			}
+			s := open(b, cfg, on(faultfs.NewDisk()), by(clock), func(d *Deps) { d.Reserved = func() map[string]time.Duration { return own } })
+			for minute := range 10 {
+				for t := range topics {
+					for q := range queues {
+						m := msg("T"+strconv.Itoa(t), int32(q), "x")
+						m.NoWait = true
+						s.Append(m, newOutcome())
+					}
+					s.Commit()
+				}
+				if minute < 9 {
+					clock.pass(time.Minute)
+				}
+			}
+			s.log.Drain()
+			clock.pass(50 * time.Minute)
+			s.retain(b.Context())
+			for b.Loop() {
+				clock.pass(c.step)
+				s.retain(b.Context())
+			}
+		})
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/goddard-mq/goddard/internal/faultfs"
+	"github.com/goddard-mq/goddard/internal/message"
 )
 
 // handClock is a clock that tests set.
@@ -260,7 +261,7 @@ func TestReadsWhenTheClockIsSet(t *testing.T) {
 	var times []int64
 	send := func(n int) {
 		for range n {
-			times = append(times, put(t, s, msg("T", 0, fmt.Sprint(len(times))))[0].StoreTimestamp)
+			times = append(times, put(t, s, msg("T", 0, fmt.Sprint(len(times)), message.PropKeys, fmt.Sprint("k", len(times))))[0].StoreTimestamp)
 			clock.pass(time.Second)
 		}
 	}
@@ -296,6 +297,11 @@ func TestReadsWhenTheClockIsSet(t *testing.T) {
 				if up := s.OffsetByTime("T", 0, ms, true); up < 0 || up >= int64(len(times)) {
 					t.Fatalf("%s: upper offset at %d is %d", when, ms-times[0], up)
 				}
+			}
+		}
+		for i, at := range times {
+			if res, err := s.Query("T", fmt.Sprint("k", i), 32, at-1000, at+1000); err != nil || res.Count != 1 {
+				t.Fatalf("%s: query of message %d, stored at %d: %d messages, %v", when, i, at-times[0], res.Count, err)
 			}
 		}
 		var got []int64

@@ -11,12 +11,16 @@ const (
 	walkBatch = 256
 )
 
+// setBack is how far, ms, a clock may be set back between two messages that are both found by their times. Entries and
+// files are in the order of their messages, so a walk goes on for so long behind where the time asked for begins.
+const setBack = 24 * 60 * 60 * 1000
+
 // Query calls found with the physical offsets of messages that may have a key or, with tags, those tags, newest first,
 // until it returns false.
-// A message with another key, of another topic, or stored some seconds outside [begin, end] (ms) may be among them,
-// and one message may come twice: to look at the record is the caller's duty.
+// A message with another key, of another topic, or stored some seconds outside [begin, end] (ms), at the begin of a file
+// a day, may be among them, and one message may come twice: to look at the record is the caller's duty.
 func (x *Index) Query(topic, key []byte, tags bool, begin, end int64, found func(physical int64) bool) error {
-	w := walk{hash: keyHash(topic, key, tags), begin: begin, end: end, left: walkLimit}
+	w := walk{hash: keyHash(topic, key, tags), begin: max(begin, 0), end: end, left: walkLimit}
 	var batch []int64
 	for {
 		var err error
@@ -55,7 +59,7 @@ func (x *Index) step(w *walk, batch []int64) ([]int64, error) {
 			return batch, nil
 		}
 		if w.next <= 0 || w.next > f.head.Count {
-			if w.done = f.head.BeginTime < w.begin; w.done {
+			if w.done = f.head.BeginTime < w.begin-setBack; w.done {
 				return batch, nil
 			}
 			if err := x.enter(w, f.name); err != nil {
@@ -73,11 +77,15 @@ func (x *Index) step(w *walk, batch []int64) ([]int64, error) {
 		if w.next == 1 {
 			from = f.head.BeginTime // its seconds are counted from elsewhere: see file.put
 		}
-		if e.Hash == w.hash && from <= w.end && from+999 >= w.begin {
+		to := from + 999
+		if e.Seconds == 0 {
+			from -= setBack // entries know no time before the first one's
+		}
+		if e.Hash == w.hash && from <= w.end && to >= w.begin {
 			batch = append(batch, e.Physical)
 		}
 		switch {
-		case e.Before >= w.next, from+999 < w.begin:
+		case e.Before >= w.next, to < w.begin-setBack:
 			w.next = 0
 		default:
 			w.next = e.Before
@@ -120,7 +128,7 @@ func (x *Index) enter(w *walk, before string) error {
 			continue
 		}
 		h := &f.head
-		if h.Count > 1 && h.BeginTime-1000 <= w.end && h.EndTime >= w.begin {
+		if h.Count > 1 && h.BeginTime-1000-setBack <= w.end && h.EndTime+setBack >= w.begin {
 			next, err := f.slot(w.hash % f.slots)
 			if err != nil {
 				return err
@@ -128,7 +136,7 @@ func (x *Index) enter(w *walk, before string) error {
 			w.file, w.next = f.name, next
 			return nil
 		}
-		if h.BeginTime < w.begin {
+		if h.BeginTime < w.begin-setBack {
 			return nil
 		}
 	}
