@@ -29,8 +29,8 @@ const (
 // if nothing had happened for clockSettles: a clock that is wrong for a night must not cost all messages. A clock that
 // was set back is believed at once, as that can only keep messages.
 //
-// At a start it goes on from the newest message. So a broker that was down for long, or a folder that was copied long
-// ago, keeps its messages for clockSettles more.
+// At a start it goes on from the last stop, or the newest message. So a broker that was down for long, or a folder that
+// was copied long ago, keeps its messages for clockSettles more.
 type ageClock struct {
 	day    time.Time     // at the last look
 	steady time.Duration // at the last look
@@ -51,7 +51,7 @@ const (
 // look gives the time of day to go by.
 func (c *ageClock) look(day time.Time, steady time.Duration) (time.Time, clockNews) {
 	day = day.Round(0) // without the monotonic reading, which knows no jumps
-	c.day = c.day.Add(steady - c.steady)
+	c.day = c.day.Round(0).Add(steady - c.steady)
 	c.steady = steady
 	ahead := day.Sub(c.day)
 	news := clockGoesOn

@@ -18,10 +18,11 @@ import (
 
 // retentionState is what must not be forgotten of removed messages, the file retention.json:
 //
-//	{"removedTo":1767225600000,"floors":{"orders":1048576}}
+//	{"day":1767225600000,"removedTo":1767052800000,"floors":{"orders":1048576}}
 //
 // A Java broker does not know the file: it shows the messages below a floor as long as the log has them.
 type retentionState struct {
+	Day       int64            `json:"day"`       // by which messages grew old when this was written, ms
 	RemovedTo int64            `json:"removedTo"` // messages stored up to then, ms, are gone with their log files
 	Floors    map[string]int64 `json:"floors"`    // by topic: see queue.floor
 }
@@ -84,11 +85,16 @@ func (s *Store) beginRetention(end int64) error {
 		}
 	}
 	a := &s.ages
-	day, steady := s.deps.Clock()
-	a.clock = ageClock{day: day.Round(0), steady: steady}
+	a.clock.day, a.clock.steady = s.deps.Clock()
 	f := &s.keeper.file.foreign
-	if newest := time.UnixMilli(max(s.dispatched.time, f.LogTime, f.QueueTime)); newest.Before(day) && newest.UnixMilli() > 0 {
-		a.clock.day = newest
+	known := int64(0) // of the times that can be true the latest
+	for _, ms := range []int64{a.state.Day, s.dispatched.time, f.LogTime, f.QueueTime} {
+		if ms <= a.clock.day.UnixMilli() {
+			known = max(known, ms)
+		}
+	}
+	if known > 0 {
+		a.clock.day = time.UnixMilli(known)
 	}
 	if !lowered {
 		return nil
@@ -99,7 +105,7 @@ func (s *Store) beginRetention(end int64) error {
 // saveFloors writes retention.json, with floors that are raised, durably. Floors that the log has passed are left out.
 func (s *Store) saveFloors(raised map[string]int64) error {
 	a := &s.ages
-	state := retentionState{RemovedTo: a.state.RemovedTo, Floors: maps.Clone(a.state.Floors)}
+	state := retentionState{Day: a.clock.day.UnixMilli(), RemovedTo: a.state.RemovedTo, Floors: maps.Clone(a.state.Floors)}
 	maps.Copy(state.Floors, raised)
 	logMin := s.log.Min()
 	maps.DeleteFunc(state.Floors, func(_ string, floor int64) bool { return floor <= logMin })
@@ -112,6 +118,14 @@ func (s *Store) saveFloors(raised map[string]int64) error {
 	}
 	a.state = state
 	return nil
+}
+
+// endRetention writes down what day it is, so that the next start does not wonder about the time without messages.
+func (s *Store) endRetention() {
+	s.ages.clock.look(s.deps.Clock())
+	if err := s.saveFloors(nil); err != nil {
+		s.logger.Warn("cannot write down the time of day", "err", err)
+	}
 }
 
 // replaceFile makes a small file anew, durably; after a crash it is whole, the old one or the new one.

@@ -213,6 +213,7 @@ func (s *Store) Close() error {
 	}
 	s.stop()
 	s.running.Wait()
+	s.endRetention()
 	err := s.log.Close()
 	if err == nil {
 		err = s.checkpoint(true)
