@@ -73,20 +73,15 @@ func (c *ageClock) look(day time.Time, steady time.Duration) (time.Time, clockNe
 // stamp says that what lies in the log before an offset was stored before a time, ms, and what lies behind it after.
 type stamp struct{ offset, ms int64 }
 
-// trusted gives those of the stamps, which ascend by offset, that can be true on the day now, ms, after one of before.
-// Where the clock was set back stamps do not ascend. One in the future was made by a clock that was ahead, one below an
-// earlier one by a clock that was behind: both are left out, and messages there count as younger than they may be, up
-// to the next stamp that is in order.
-func trusted(stamps []stamp, before, now int64) []stamp {
+// trusted gives those of the stamps, which ascend by offset, that can be true on the day now, ms. Where the clock was set
+// back stamps do not ascend. One in the future was made by a clock that was ahead, one below an earlier one by a clock
+// that was behind: both are left out, and messages there count as younger than they may be, up to the next stamp that is
+// in order.
+func trusted(stamps []stamp, now int64) []stamp {
 	kept := stamps[:0:0]
-	latest := int64(0)
-	if before <= now {
-		latest = before
-	}
 	for _, s := range stamps {
-		if s.ms >= latest && s.ms <= now {
+		if s.ms <= now && (len(kept) == 0 || s.ms >= kept[len(kept)-1].ms) {
 			kept = append(kept, s)
-			latest = s.ms
 		}
 	}
 	return kept

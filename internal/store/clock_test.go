@@ -88,24 +88,20 @@ func TestAgeClock(t *testing.T) {
 func TestTrustedStamps(t *testing.T) {
 	for _, c := range []struct {
 		situation   string
-		times       []int64
-		before, now int64
-		want        []int64
+		times, want []int64
 	}{
-		{"in order", []int64{10, 20, 20, 30}, 0, 100, []int64{10, 20, 20, 30}},
-		{"a clock that was ahead for a while", []int64{10, 500, 600, 20, 30}, 0, 100, []int64{10, 20, 30}},
-		{"a clock that was behind for a while", []int64{50, 1, 2, 60}, 0, 100, []int64{50, 60}},
-		{"set back for good", []int64{500, 600, 10, 20}, 0, 100, []int64{10, 20}},
-		{"behind, and what was before is removed", []int64{1, 2, 60}, 50, 100, []int64{60}},
-		{"removed by a clock that was ahead", []int64{1, 2, 60}, 5000, 100, []int64{1, 2, 60}},
-		{"all in the future", []int64{500, 600}, 0, 100, nil},
+		{"in order", []int64{10, 20, 20, 30}, []int64{10, 20, 20, 30}},
+		{"a clock that was ahead for a while", []int64{10, 500, 600, 20, 30}, []int64{10, 20, 30}},
+		{"a clock that was behind for a while", []int64{50, 1, 2, 60}, []int64{50, 60}},
+		{"set back for good", []int64{500, 600, 10, 20}, []int64{10, 20}},
+		{"all in the future", []int64{500, 600}, nil},
 	} {
 		var stamps []stamp
 		for i, ms := range c.times {
 			stamps = append(stamps, stamp{int64(i), ms})
 		}
 		var got []int64
-		for _, s := range trusted(stamps, c.before, c.now) {
+		for _, s := range trusted(stamps, 100) {
 			got = append(got, s.ms)
 		}
 		if !slices.Equal(got, c.want) {

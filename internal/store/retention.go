@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sort"
 	"time"
 
 	"github.com/goddard-mq/goddard/internal/faultfs"
@@ -85,7 +84,6 @@ func (s *Store) ageDay() time.Time {
 func (r *round) removeLogFiles(ctx context.Context) {
 	s := r.s
 	expire := r.mayExpire()
-	defer r.noteRemoved()
 	var before []lowest
 	for range int(r.cfg.BatchMax) {
 		starts := s.log.Files().Starts()
@@ -111,19 +109,6 @@ func (r *round) removeLogFiles(ctx context.Context) {
 		if !pause(ctx, r.cfg.LogPause) {
 			return
 		}
-	}
-}
-
-// noteRemoved writes down up to what time messages were removed: see trusted.
-func (r *round) noteRemoved() {
-	s := r.s
-	i := sort.Search(len(r.stamps), func(i int) bool { return r.stamps[i].offset >= s.log.Min() })
-	if i == 0 || r.stamps[i-1].ms == s.ages.state.RemovedTo {
-		return
-	}
-	s.ages.state.RemovedTo = r.stamps[i-1].ms
-	if err := s.saveFloors(nil); err != nil && s.mayTell("floors") {
-		s.logger.Warn("cannot write down what was removed", "err", err)
 	}
 }
 

@@ -29,7 +29,7 @@ func (s *Store) stampsOf(day time.Time) []stamp {
 		}
 		all = append(all, stamp{start, ms})
 	}
-	return trusted(all, a.state.RemovedTo, day.UnixMilli())
+	return trusted(all, day.UnixMilli())
 }
 
 // expired tells whether all messages of the log file that ends at next are old enough. The first message of a later

@@ -18,13 +18,12 @@ import (
 
 // retentionState is what must not be forgotten of removed messages, the file retention.json:
 //
-//	{"day":1767225600000,"removedTo":1767052800000,"floors":{"orders":1048576}}
+//	{"day":1767225600000,"floors":{"orders":1048576}}
 //
 // A Java broker does not know the file: it shows the messages below a floor as long as the log has them.
 type retentionState struct {
-	Day       int64            `json:"day"`       // by which messages grew old when this was written, ms
-	RemovedTo int64            `json:"removedTo"` // messages stored up to then, ms, are gone with their log files
-	Floors    map[string]int64 `json:"floors"`    // by topic: see queue.floor
+	Day    int64            `json:"day"`    // by which messages grew old when this was written, ms
+	Floors map[string]int64 `json:"floors"` // by topic: see queue.floor
 }
 
 func (c *Config) retentionPath() string { return filepath.Join(c.Root, "retention.json") }
@@ -105,7 +104,7 @@ func (s *Store) beginRetention(end int64) error {
 // saveFloors writes retention.json, with floors that are raised, durably. Floors that the log has passed are left out.
 func (s *Store) saveFloors(raised map[string]int64) error {
 	a := &s.ages
-	state := retentionState{Day: a.clock.day.UnixMilli(), RemovedTo: a.state.RemovedTo, Floors: maps.Clone(a.state.Floors)}
+	state := retentionState{Day: a.clock.day.UnixMilli(), Floors: maps.Clone(a.state.Floors)}
 	maps.Copy(state.Floors, raised)
 	logMin := s.log.Min()
 	maps.DeleteFunc(state.Floors, func(_ string, floor int64) bool { return floor <= logMin })

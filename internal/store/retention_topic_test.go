@@ -416,12 +416,12 @@ func TestDamagedRetentionFile(t *testing.T) {
 }
 
 func FuzzDecodeRetention(f *testing.F) {
-	for _, s := range []string{"", "{}", `{"removedTo":1,"floors":{"T":5}}`, `{"floors":{"T":-5}}`, `{"floors":null}`, "\x00\x00"} {
+	for _, s := range []string{"", "{}", `{"day":1,"floors":{"T":5}}`, `{"floors":{"T":-5}}`, `{"floors":null}`, "\x00\x00"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		state, err := decodeRetention(b)
-		if err != nil && (state.Floors != nil || state.RemovedTo != 0) {
+		if err != nil && (state.Floors != nil || state.Day != 0) {
 			t.Fatalf("%+v with an error", state)
 		}
 		for topic, floor := range state.Floors {
@@ -461,7 +461,32 @@ func TestCutAt(t *testing.T) {
 			}
 		}
 	}
-	if _, err := r.cutAt(0); err != nil {
-		t.Error(err)
+	if at, err := r.cutAt(0); err != nil || at != 0 {
+		t.Errorf("cut before all messages is %d, %v", at, err)
+	}
+}
+
+// Messages that came when the clock was far behind do not make those before them old.
+func TestCutBeforeAClockThatWasBehind(t *testing.T) {
+	clock, cfg := newHandClock(), hourly("/store", 72*time.Hour)
+	cfg.LogFileBytes = 8 << 20
+	s := open(t, cfg, on(faultfs.NewDisk()), by(clock))
+	fill := func(megabytes int) {
+		for range megabytes * 10 {
+			put(t, s, msg("T", 0, strings.Repeat("b", 100_000)))
+		}
+	}
+	fill(1)
+	want := s.log.Confirmed()
+	clock.pass(3 * time.Hour)
+	fill(1)
+	clock.set(-500000 * time.Hour)
+	fill(4)
+	clock.set(500000 * time.Hour)
+	fill(1)
+	day, _ := clock.read()
+	r := &round{s: s, day: day, stamps: s.stampsOf(day)}
+	if at, err := r.cutAt(day.Add(-time.Hour).UnixMilli()); err != nil || at != want {
+		t.Errorf("the cut is %d, want %d: %v", at, want, err)
 	}
 }
