@@ -35,7 +35,7 @@ func (s *topicSettings) addTo(flags *pflag.FlagSet) {
 	flags.Int32Var(&s.write, "write-queues", 0, "queues to write to, when other than --queues")
 	flags.VarP(&s.perm, "perm", "p", "permission")
 	flags.BoolVar(&s.order, "order", false, "mark it as a topic of ordered messages")
-	flags.StringArrayVarP(&s.attributes, "attribute", "a", nil, "NAME=VALUE such as message.type=FIFO; may be given again")
+	flags.StringArrayVarP(&s.attributes, "attribute", "a", nil, "NAME=VALUE such as message.type=FIFO, or reserve.time=24 to keep messages for so many hours; may be given again")
 }
 
 // apply writes what was given on the command line, and with all also the defaults, into cfg.

@@ -24,7 +24,8 @@ func newTopicUpdate() *cobra.Command {
 		Short: "Change settings of a topic",
 		Long: "Change settings of a topic at every broker that has it. What is not given stays as it is.\n" +
 			"An attribute is removed by --attribute=-NAME.",
-		Example: "  goddard topic update orders --queues 32\n  goddard topic update orders --perm r",
+		Example: "  goddard topic update orders --queues 32\n  goddard topic update orders --perm r\n" +
+			"  goddard topic update orders --attribute reserve.time=24",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, done, err := f.open()
