@@ -26,7 +26,7 @@ func newTopicUpdate() *cobra.Command {
 			"An attribute is removed by --attribute=-NAME.",
 		Example: "  goddard topic update orders --queues 32\n  goddard topic update orders --perm r\n" +
 			"  goddard topic update orders --attribute reserve.time=24",
-		Args:    cobra.ExactArgs(1),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, done, err := f.open()
 			if err != nil {
