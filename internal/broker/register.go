@@ -48,10 +48,11 @@ type registrar struct {
 	log    *slog.Logger
 	client *remoting.Client
 	topics registerTopics // set by run
+	begun  chan struct{}  // closed when run knows its name servers
 
 	mu       sync.Mutex
 	servers  map[string]*nameServer
-	news     uint64        // counts calls of changed and all
+	news     uint64        // counts calls of changed and all, and the start
 	progress chan struct{} // closed and replaced when a name server was told something
 }
 
@@ -72,7 +73,7 @@ func newRegistrar(cfg *config.Live[Config], log *slog.Logger) *registrar {
 	rc.Logger = log
 	return &registrar{
 		cfg: cfg, log: log, client: remoting.NewClient(nil, nil, rc),
-		servers: map[string]*nameServer{}, progress: make(chan struct{}),
+		begun: make(chan struct{}), servers: map[string]*nameServer{}, news: 1, progress: make(chan struct{}),
 	}
 }
 
@@ -82,8 +83,9 @@ func (r *registrar) run(ctx context.Context, topics registerTopics) error {
 	var running sync.WaitGroup
 	again := time.NewTicker(rereadNames)
 	defer again.Stop()
-	for {
-		r.follow(ctx, &running)
+	r.follow(ctx, &running)
+	close(r.begun)
+	for ; ; r.follow(ctx, &running) {
 		select {
 		case <-again.C:
 			continue

@@ -56,6 +56,15 @@ func (b *Broker) register(ctx context.Context) error {
 	return b.registrar.run(ctx, b.topics)
 }
 
+// AwaitListed returns when every name server that can be reached knows this broker, which Run tells them, or ctx ends.
+func (b *Broker) AwaitListed(ctx context.Context) {
+	select {
+	case <-b.registrar.begun:
+		b.registrar.wait(ctx)
+	case <-ctx.Done():
+	}
+}
+
 // begin is false when Shutdown came first.
 func (b *Broker) begin() bool {
 	b.ending.Lock()

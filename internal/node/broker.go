@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/goddard-mq/goddard/internal/broker"
 	"github.com/goddard-mq/goddard/internal/metrics"
@@ -20,6 +21,10 @@ type brokerRole struct {
 
 // Serve serves until Shutdown.
 func (r brokerRole) Serve(main net.Listener) error { return r.Broker.Serve(main, r.fast) }
+
+// listWait bounds how long a start waits for name servers to know the broker, so that who is told of the start can ask
+// them for it. Without them it serves all the same.
+const listWait = time.Second
 
 // startBroker opens the store, which after a crash takes as long as reading the tail of its log, and serves.
 func (n *node) startBroker(ctx context.Context) error {
@@ -51,5 +56,8 @@ func (n *node) startBroker(ctx context.Context) error {
 		"addr", hostPort(cfg.Identity.HAIP, cfg.Identity.HAPort))
 	n.start(RoleBroker, brokerRole{Broker: b, fast: n.ports.fast}, n.ports.broker)
 	n.health.ask(RoleBroker, b.Unready)
+	listed, cancel := context.WithTimeout(ctx, listWait)
+	defer cancel()
+	b.AwaitListed(listed)
 	return nil
 }
