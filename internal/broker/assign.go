@@ -177,7 +177,7 @@ const (
 // Of gives the queues of a topic; the caller may sort them.
 func (r *readQueues) Of(ctx context.Context, topic string) ([]protocol.MessageQueue, error) {
 	cfg := r.cfg.Load()
-	if len(cfg.Names.Addrs) == 0 {
+	if len(cfg.Names.Addrs) == 0 || cfg.Store.Light.Enable && protocol.IsLMQ(topic) { // name servers do not know light topics
 		return r.own(cfg, topic), nil
 	}
 	r.mu.Lock()

@@ -149,7 +149,7 @@ func (b *Broker) open(ctx context.Context, d Deps) (err error) {
 	}
 	if b.store, err = store.Open(ctx, cfg.Store, store.Deps{
 		Logger: b.log, Metrics: d.Metrics, Arrived: b.arrived, Recovering: d.Recovering, Clock: d.Clock,
-		DelayOf:     func(level int) time.Duration { return b.delayLevels().Delay(level) },
+		DelayOf:     b.delayOf,
 		TopicExists: func(name string) bool { return tables() != nil || b.topics.Get(name) != nil },
 		BatchTopic: func(name string) (batch, ok bool) {
 			if tables() != nil {
@@ -194,6 +194,7 @@ func (b *Broker) openTables() (err error) {
 		},
 		AutoCreate: func() bool { return b.cfg.Load().Topics.AutoCreate },
 		AllowMixed: func() bool { return b.cfg.Load().Topics.MixedMessageType },
+		Light:      cfg.Store.Light.Enable,
 		Changed:    b.registrar.changed,
 	}); err != nil {
 		return err
@@ -202,6 +203,7 @@ func (b *Broker) openTables() (err error) {
 		Path: file("subscriptionGroup.json"), Logger: b.log,
 		AutoCreate:   func() bool { return b.cfg.Load().Groups.AutoCreate },
 		CreateSystem: func() bool { return b.cfg.Load().Groups.CreateSystem },
+		Light:        cfg.Store.Light.Enable,
 	}); err != nil {
 		return err
 	}
@@ -214,8 +216,12 @@ func (b *Broker) openTables() (err error) {
 		Keep:      func() time.Duration { return b.cfg.Load().Filter.Keep },
 		Bloom:     filter.NewBloom(int(cfg.Filter.BloomErrors), int(cfg.Filter.BloomGroups)),
 	})
+	offsets, before := file("consumerOffset.json"), ""
+	if cfg.Store.Light.Enable { // a Java broker does not look into the other file either
+		offsets, before = file("lmqConsumerOffset.json"), offsets
+	}
 	if b.offsets, err = offset.Open(offset.Options{
-		Path: file("consumerOffset.json"), Logger: b.log,
+		Path: offsets, Before: before, Light: cfg.Store.Light.Enable, Logger: b.log,
 		FlushInterval: func() time.Duration { return b.cfg.Load().Offsets.FlushInterval },
 		VersionStep:   func() int64 { return b.cfg.Load().Offsets.VersionStep },
 	}); err != nil {
@@ -235,6 +241,12 @@ func (b *Broker) delivered(level int, m *store.Message) {
 	if b.cfg.Load().Send.DelayStats {
 		b.stats.Delayed(protocol.GroupSchedule, protocol.TopicSchedule, int32(level-1), m.Topic, 1, len(m.Body))
 	}
+}
+
+// delayOf gives the delay of a level, for the store; those above the highest are the highest.
+func (b *Broker) delayOf(level int) time.Duration {
+	levels := b.delayLevels()
+	return levels.Delay(levels.Clamp(level))
 }
 
 // traceTopic is the trace topic to create at start, "" for none.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/goddard-mq/goddard/internal/message"
 	"github.com/goddard-mq/goddard/internal/store/commitlog"
+	"github.com/goddard-mq/goddard/internal/store/consumequeue"
 )
 
 // scheduleTopic is where delayed messages wait: the queue entry says when a message is due instead of its tags.
@@ -61,9 +62,15 @@ func (s *Store) append(m *Message, w Waiter) (Status, error) {
 }
 
 func (s *Store) appendTo(q *queue, m *Message, w Waiter) (Status, error) {
-	seal := s.config().Recovery.AppendSeal
+	cfg := s.config()
+	seal := cfg.Recovery.AppendSeal
 	if m.InnerBatch {
 		return s.appendInner(q, m, w, seal)
+	}
+	if cfg.Light.Enable && !m.Batch && q.Layout() == consumequeue.Simple && queued(m.SysFlag) {
+		if names := lightsOf(q.topic, m.Properties); names != nil {
+			return s.appendLight(q, m, names, w, seal)
+		}
 	}
 	if m.Batch || seal {
 		b := drafts.Get().(*draftList)
@@ -79,6 +86,12 @@ func (s *Store) appendTo(q *queue, m *Message, w Waiter) (Status, error) {
 	}
 	s.draft(&one[0], q, m, m.Body, m.Properties, m.Flag)
 	return s.log.Append(&q.counter, one[:], w, m.NoWait)
+}
+
+// queued tells whether a record belongs into its queue: not so prepared and rolled back ones.
+func queued(sysFlag int32) bool {
+	t := message.Transaction(sysFlag)
+	return t == 0 || t == message.TransactionCommit
 }
 
 func tooLong(properties []byte) error {
@@ -177,6 +190,11 @@ func (s *Store) draftAll(b *draftList, q *queue, m *Message, seal bool) (Status,
 
 func (s *Store) draftItem(b *draftList, q *queue, m *Message, body, own, common []byte, flag int32, seal bool) (Status, error) {
 	properties := own
+	if m.Batch && s.config().Light.Enable {
+		if _, given := message.FindProperty(own, message.PropMultiQueueOffset); given {
+			return MessageIllegal, errOwnOffsets
+		}
+	}
 	if len(common) > 0 || seal {
 		// Later growth moves b.properties; what was handed out stays where it is.
 		from := len(b.properties)

@@ -29,6 +29,7 @@ type Config struct {
 	Retention RetentionConfig
 	Index     IndexConfig
 	Recovery  RecoveryConfig
+	Light     LightConfig
 
 	Root            string        `rmq:"storePathRootDir,restart"`
 	CommitLogDir    string        `rmq:"storePathCommitLog,restart"` // "": Root/commitlog; several folders, separated by commas, take turns
@@ -97,6 +98,12 @@ type RecoveryConfig struct {
 	CheckCRC   bool `rmq:"checkCRCOnRecover,restart"`  // of bodies
 	AppendSeal bool `rmq:"enabledAppendPropCRC"`       // write a checksum over each record as its last property
 	CheckSeal  bool `rmq:"forceVerifyPropCRC,restart"` // records without that checksum, or with a wrong one, are bad
+}
+
+// LightConfig of light queues, which get messages of other topics (RocketMQ: LMQ).
+type LightConfig struct {
+	Enable   bool `rmq:"enableLmq,restart"`           // messages get offsets in the queues that INNER_MULTI_DISPATCH names
+	Dispatch bool `rmq:"enableMultiDispatch,restart"` // with Enable: and can be read there
 }
 
 // DefaultConfig is RocketMQ's, but with sync flush.

@@ -30,6 +30,7 @@ const (
 // dispatch brings a group of records that became readable into their queues and reports their arrival. One group at a
 // time, in the order of the log.
 func (s *Store) dispatch(entries []commitlog.Entry, end int64) {
+	lights := s.dispatchesLights()
 	s.dispatching.Lock()
 	for i := range entries {
 		e := &entries[i]
@@ -41,13 +42,9 @@ func (s *Store) dispatch(entries []commitlog.Entry, end int64) {
 			physical: e.PhysicalOffset, offset: e.QueueOffset, size: int32(len(e.Record)), messages: e.Messages,
 			tags: e.TagsCode, time: e.StoreTimestamp,
 		})
-		switch place {
-		case consumequeue.Next:
-			s.listLocked(q, pending)
-		case consumequeue.Known: // of a queue that was removed meanwhile
-		default:
-			s.logger.Error("a message does not follow the last one of its queue", "topic", q.name.Topic, "queue", q.name.QueueID,
-				"offset", e.QueueOffset, "end", q.End())
+		s.placedLocked(q, place, pending, e.QueueOffset)
+		if e.Lights != nil && lights {
+			s.placeLights(e)
 		}
 	}
 	d := &s.dispatched
@@ -75,6 +72,21 @@ func (s *Store) dispatch(entries []commitlog.Entry, end int64) {
 			Topic: q.name.Topic, QueueID: q.name.QueueID, Next: e.QueueOffset + int64(e.Messages), TagsCode: e.TagsCode,
 			StoreTimestamp: e.StoreTimestamp, Properties: e.Properties(),
 		})
+		if e.Lights != nil && lights {
+			s.arriveLights(e)
+		}
+	}
+}
+
+// placedLocked is what follows after a unit was put.
+func (s *Store) placedLocked(q *queue, place consumequeue.Place, pending int, offset int64) {
+	switch place {
+	case consumequeue.Next:
+		s.listLocked(q, pending)
+	case consumequeue.Known: // of a queue that was removed meanwhile
+	default:
+		s.logger.Error("a message does not follow the last one of its queue", "topic", q.name.Topic, "queue", q.name.QueueID,
+			"offset", offset, "end", q.End())
 	}
 }
 

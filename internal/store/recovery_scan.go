@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/goddard-mq/goddard/internal/message"
@@ -95,18 +96,30 @@ func (r *recovery) record(rec *message.Record, fill bool) error {
 	if !fill && rec.PhysicalOffset < r.mark.Dispatched {
 		return nil // looked at for damage only: its queue has it, or was deleted since
 	}
-	transaction := message.Transaction(rec.SysFlag)
-	if transaction != 0 && transaction != message.TransactionCommit {
+	if !queued(rec.SysFlag) {
 		return nil
 	}
-	q, err := r.queueOf(rec)
-	if q == nil || err != nil {
+	q, err := r.queueNamed(text(rec.Topic), rec.QueueID)
+	if err != nil {
 		return err
+	}
+	if q == nil || q.Layout() == consumequeue.Simple {
+		if err := r.lights(rec, fill); err != nil {
+			return err
+		}
+	}
+	if q == nil {
+		return nil
 	}
 	at := r.s.placedOf(rec)
 	if at.messages > 1 && q.Layout() != consumequeue.Batch {
 		return nil // of a topic that was deleted and made anew
 	}
+	return r.place(q, at, fill)
+}
+
+// place puts a record into a queue.
+func (r *recovery) place(q *queue, at placed, fill bool) error {
 	if fill && !r.rebuild {
 		if _, gap := r.gaps[q]; !gap {
 			return nil
@@ -181,20 +194,19 @@ func (r *recovery) save() error {
 	return k.save(r.s, r.s.takeDirty())
 }
 
-// queueOf finds the queue of a record, or makes it; nil for a topic that was deleted.
-func (r *recovery) queueOf(rec *message.Record) (*queue, error) {
-	topic := text(rec.Topic)
-	if q := r.s.queues[QueueName{topic, rec.QueueID}]; q != nil {
+// queueNamed finds a queue, or makes it; nil for a topic that was deleted. It keeps nothing of the name.
+func (r *recovery) queueNamed(topic string, id int32) (*queue, error) {
+	if q := r.s.queues[QueueName{topic, id}]; q != nil {
 		return q, nil
 	}
 	if r.skipped[topic] {
 		return nil, nil
 	}
 	if !r.s.deps.TopicExists(topic) {
-		r.skipped[string(rec.Topic)] = true
+		r.skipped[strings.Clone(topic)] = true
 		return nil, nil
 	}
-	return r.s.queueFor(topic, rec.QueueID)
+	return r.s.queueFor(topic, id)
 }
 
 // fillGaps reads the log before the scan's start again for queues that lack units from there.

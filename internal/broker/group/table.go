@@ -4,6 +4,7 @@
 package group
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -32,6 +33,7 @@ type Options struct {
 	Logger       *slog.Logger
 	AutoCreate   func() bool      // groups come to be by use (autoCreateSubscriptionGroup)
 	CreateSystem func() bool      // those of the system do even without it (enableCreateSysGroup)
+	Light        bool             // groups whose names begin like those of light topics exist, without being created (enableLmq)
 	Now          func() time.Time // nil: time.Now
 }
 
@@ -95,17 +97,31 @@ func (t *Table) addPredefined() (added bool) {
 }
 
 // Get gives a group's settings, nil when there is no such group. It never creates.
-func (t *Table) Get(name string) *Config { return t.names.Get(name) }
+func (t *Table) Get(name string) *Config {
+	if t.isLight(name) {
+		return protocol.NewSubscriptionGroupConfig(name)
+	}
+	return t.names.Get(name)
+}
 
 // GetBytes is Get for a name in a request.
-func (t *Table) GetBytes(name []byte) *Config { return t.names.GetBytes(name) }
+func (t *Table) GetBytes(name []byte) *Config {
+	if t.o.Light && bytes.HasPrefix(name, []byte(protocol.LMQPrefix)) {
+		return protocol.NewSubscriptionGroupConfig(string(name))
+	}
+	return t.names.GetBytes(name)
+}
+
+// isLight tells whether it is the name of a light group. They all have the default settings, are in no list, and cannot
+// be changed (RocketMQ: LmqSubscriptionGroupManager).
+func (t *Table) isLight(name string) bool { return t.o.Light && protocol.IsLMQ(name) }
 
 // Find gives a group's settings and creates the group with defaults if it is missing
 // and groups come to be by use, or it is one of the system's and those do. nil: there is no such
 // group. It does not wait for the disk, see Flush (RocketMQ:
 // findSubscriptionGroupConfig).
 func (t *Table) Find(name string) *Config {
-	if c := t.names.Get(name); c != nil {
+	if c := t.Get(name); c != nil {
 		return c
 	}
 	return t.create(name)
@@ -113,7 +129,7 @@ func (t *Table) Find(name string) *Config {
 
 // FindBytes is Find for a name in a request.
 func (t *Table) FindBytes(name []byte) *Config {
-	if c := t.names.GetBytes(name); c != nil {
+	if c := t.GetBytes(name); c != nil {
 		return c
 	}
 	return t.create(string(name))
@@ -198,6 +214,10 @@ func clampZero(n int) int { return max(n, 0) }
 // checked the names. An error that is not a *protocol.Error says that the change is in
 // force but not safe on disk.
 func (t *Table) Update(list ...*Config) error {
+	list = slices.DeleteFunc(slices.Clone(list), func(c *Config) bool { return t.isLight(c.GroupName) })
+	if len(list) == 0 {
+		return nil
+	}
 	next := make([]*Config, len(list))
 	t.mu.Lock()
 	for i, c := range list {

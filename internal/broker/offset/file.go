@@ -27,10 +27,13 @@ const firstFlush = 10 * time.Second
 
 // file is consumerOffset.json. groupTopicMap, which 5.x writes too, follows from the
 // rest and is not read. A table of offsets that is not there is a damaged file: every
-// server writes it, and an empty file must not set all groups back.
+// server writes it, and an empty file must not set all groups back. Of light groups the
+// file of a broker that has them (lmqConsumerOffset.json) has one number per topic, as
+// light topics have one queue.
 type file struct {
 	DataVersion     protocol.DataVersion       `json:"dataVersion"`
 	OffsetTable     map[string]map[int32]int64 `json:"offsetTable"`
+	LightTable      map[string]int64           `json:"lmqOffsetTable"`
 	PullOffsetTable map[string]map[int32]int64 `json:"pullOffsetTable"`
 }
 
@@ -44,7 +47,7 @@ func Open(o Options) (*Table, error) {
 		groups: map[string]map[string]*entry{}, topics: map[string]map[string]*entry{},
 	}
 	var content file
-	from, err := statefile.Load(o.Path, func(b []byte) error {
+	decode := func(b []byte) error {
 		content = file{}
 		if err := javajson.Unmarshal(b, &content); err != nil {
 			return err
@@ -53,21 +56,35 @@ func Open(o Options) (*Table, error) {
 			return errors.New("it has no offsetTable")
 		}
 		return nil
-	})
+	}
+	path := o.Path
+	from, err := statefile.Load(path, decode)
+	if errors.Is(err, fs.ErrNotExist) && o.Before != "" {
+		path = o.Before
+		if from, err = statefile.Load(path, decode); err == nil {
+			o.Logger.Info("consumer offsets go on in another file from now on", "file", o.Path, "before", path)
+			t.touch()
+		}
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		t.missing()
 		return t, nil
 	case err != nil:
 		return nil, fmt.Errorf("read consumer offsets: %w", err)
-	case from != o.Path:
+	case from != path:
 		o.Logger.Warn("consumer offsets were read from the generation before, because the file is missing or damaged: groups may get again what they took since",
-			"file", o.Path, "from", from)
+			"file", path, "from", from)
 	}
 	t.version = content.DataVersion
 	for key, offsets := range content.OffsetTable {
 		if e := t.addKey(key); e != nil && offsets != nil {
 			e.committed = offsets
+		}
+	}
+	for key, offset := range content.LightTable {
+		if e := t.addKey(key); e != nil {
+			e.committed[0] = offset
 		}
 	}
 	for key, offsets := range content.PullOffsetTable {
@@ -155,7 +172,16 @@ func (t *Table) Encode() []byte {
 	b = append(b, ",\n\"groupTopicMap\":"...)
 	b = javajson.Append(b, t.groupTopics(), javajson.Bare)
 	b = append(b, ",\n\"offsetTable\":"...)
-	b = appendOffsets(b, entries, func(e *entry) map[int32]int64 { return e.committed }, func(offset int64) int64 { return offset })
+	b = appendOffsets(b, entries, func(e *entry) map[int32]int64 {
+		if t.light(e) {
+			return nil
+		}
+		return e.committed
+	}, func(offset int64) int64 { return offset })
+	if t.o.Light {
+		b = append(b, ",\n\"lmqOffsetTable\":"...)
+		b = t.appendLight(b, entries)
+	}
 	b = append(b, ",\n\"pullOffsetTable\":"...)
 	b = appendOffsets(b, entries, func(e *entry) map[int32]*pull { return e.pulled }, func(p *pull) int64 { return p.offset })
 	return append(b, "}\n"...)
@@ -167,7 +193,7 @@ func (t *Table) groupTopics() map[string][]string {
 	m := make(map[string][]string, len(t.groups))
 	for group, topics := range t.groups {
 		for topic, e := range topics {
-			if e.used() {
+			if e.used() && !t.light(e) {
 				m[group] = append(m[group], topic)
 			}
 		}
@@ -206,6 +232,38 @@ func appendOffsets[V any](b []byte, entries []*entry, of func(*entry) map[int32]
 		}
 		e.mu.Unlock()
 		b = append(b, '}')
+	}
+	return append(b, '}')
+}
+
+// light tells whether the file has the entry in its table of light groups.
+func (t *Table) light(e *entry) bool {
+	return t.o.Light && protocol.IsLMQ(e.group) && protocol.IsLMQ(e.topic)
+}
+
+// appendLight appends the table of light groups: an offset per topic and group.
+func (t *Table) appendLight(b []byte, entries []*entry) []byte {
+	b = append(b, '{')
+	first := true
+	for _, e := range entries {
+		if !t.light(e) {
+			continue
+		}
+		e.mu.Lock()
+		offset, ok := e.committed[0]
+		ok = ok && !e.gone
+		e.mu.Unlock()
+		if !ok {
+			continue
+		}
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = append(b, '\n')
+		b = javajson.Append(b, e.topic+string(separator)+e.group, javajson.Bare)
+		b = append(b, ':')
+		b = strconv.AppendInt(b, offset, 10)
 	}
 	return append(b, '}')
 }

@@ -22,7 +22,9 @@ const separator = '@'
 
 // Options of a Table.
 type Options struct {
-	Path   string // of consumerOffset.json; its folder exists
+	Path   string // of consumerOffset.json, or lmqConsumerOffset.json; its folder exists
+	Before string // where the offsets were kept before, read when there is nothing at Path; "": nowhere
+	Light  bool   // the file is that of a broker with light topics: see file
 	Logger *slog.Logger
 
 	FlushInterval func() time.Duration // between writes of the file (flushConsumerOffsetInterval)

@@ -4,6 +4,7 @@
 package topic
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -28,6 +29,7 @@ type Options struct {
 
 	AutoCreate func() bool // TBW102 may be used as a template (autoCreateTopicEnable)
 	AllowMixed func() bool // message.type=MIXED may be set (enableMixedMessageType)
+	Light      bool        // light topics exist, without being created (enableLmq)
 
 	// Changed, when set, is told the names of topics that were created, changed or
 	// deleted, on the goroutine that did it, so that they can be registered. It must
@@ -83,10 +85,30 @@ func (t *Table) Close() error {
 }
 
 // Get gives a topic, nil when there is none of that name.
-func (t *Table) Get(name string) *Config { return t.names.Get(name) }
+func (t *Table) Get(name string) *Config {
+	if t.isLight(name) {
+		return lightConfig(name)
+	}
+	return t.names.Get(name)
+}
 
 // GetBytes is Get for a name in a request.
-func (t *Table) GetBytes(name []byte) *Config { return t.names.GetBytes(name) }
+func (t *Table) GetBytes(name []byte) *Config {
+	if t.o.Light && bytes.HasPrefix(name, []byte(protocol.LMQPrefix)) {
+		return lightConfig(string(name))
+	}
+	return t.names.GetBytes(name)
+}
+
+func (t *Table) isLight(name string) bool { return t.o.Light && protocol.IsLMQ(name) }
+
+// lightConfig gives the settings that all light topics have. They are in no list and in no route (RocketMQ:
+// LmqTopicConfigManager).
+func lightConfig(name string) *Config {
+	c := protocol.NewTopicConfig(name)
+	c.ReadQueueNums, c.WriteQueueNums = 1, 1
+	return newConfig(c)
+}
 
 // Len tells how many topics there are.
 func (t *Table) Len() int { return t.names.Len() }
@@ -143,6 +165,9 @@ func clampZero(n int) int { return max(n, 0) }
 // name. changed is false when the topic is just that already. An error that is not a
 // *protocol.Error says that the change is in force but not safe on disk.
 func (t *Table) Update(c *protocol.TopicConfig, changes Changes) (changed bool, err error) {
+	if t.isLight(c.TopicName) {
+		return false, nil // they are what they are
+	}
 	if changes.setsMixed() && !t.o.AllowMixed() {
 		return false, &protocol.Error{Code: protocol.InvalidParameter, Remark: "MIXED message type is not supported."}
 	}

@@ -71,9 +71,9 @@ func (l *Log) Append(c *Counter, drafts []Draft, w Waiter, noWait bool) (Status,
 		l.mu.Unlock()
 		return status, err
 	}
-	if room := len(drafts[0].Offset); room > 0 && room != Digits(c.next) {
+	if err := fitsLocked(&drafts[0], c); err != nil {
 		l.mu.Unlock()
-		return UnknownError, ErrDigits
+		return UnknownError, err
 	}
 	dst := l.placeLocked(total)
 	now := time.Now()
@@ -98,6 +98,22 @@ func (l *Log) Append(c *Counter, drafts []Draft, w Waiter, noWait bool) (Status,
 		notify(l.tick)
 	}
 	return OK, nil
+}
+
+// fitsLocked tells whether the draft has room for the digits of the offsets that it gets.
+func fitsLocked(d *Draft, c *Counter) error {
+	if room := len(d.Offset); room > 0 && room != Digits(c.next) {
+		return ErrDigits
+	}
+	for i := range d.Lights {
+		switch light := &d.Lights[i]; {
+		case light.Counter.gone:
+			return ErrQueueGone
+		case len(light.Offset) != Digits(light.Counter.next):
+			return ErrDigits
+		}
+	}
+	return nil
 }
 
 var errTooLarge = errors.New("larger than a file of the log")
@@ -168,6 +184,12 @@ func (l *Log) encodeLocked(d *Draft, c *Counter, now int64, dst *chunk) *Entry {
 		if len(d.Offset) > 0 {
 			strconv.AppendInt(d.Offset[:0], r.QueueOffset, 10)
 		}
+		for i := range d.Lights {
+			light := &d.Lights[i]
+			light.QueueOffset = light.Counter.next
+			light.Counter.next++
+			strconv.AppendInt(light.Offset[:0], light.QueueOffset, 10)
+		}
 	}
 	end := dst.used + int(r.Size)
 	record := message.AppendRecord(dst.mem[dst.used:dst.used:end], r)
@@ -184,7 +206,7 @@ func (l *Log) encodeLocked(d *Draft, c *Counter, now int64, dst *chunk) *Entry {
 	g := l.pending
 	g.entries = append(g.entries, Entry{
 		Counter: c, Record: record, PhysicalOffset: r.PhysicalOffset, QueueOffset: r.QueueOffset, StoreTimestamp: now,
-		TagsCode: tags, Messages: messages, Queued: queued, propertiesLen: int32(len(r.Properties)),
+		TagsCode: tags, Lights: d.Lights, Messages: messages, Queued: queued, propertiesLen: int32(len(r.Properties)),
 	})
 	return &g.entries[len(g.entries)-1]
 }

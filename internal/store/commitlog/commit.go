@@ -104,8 +104,13 @@ func (l *Log) writeFailed(g *group, err error) {
 			continue
 		}
 		for i := len(undo.entries) - 1; i >= 0; i-- {
-			if e := &undo.entries[i]; e.Queued {
-				e.Counter.next = e.QueueOffset
+			e := &undo.entries[i]
+			if !e.Queued {
+				continue
+			}
+			e.Counter.next = e.QueueOffset
+			for j := range e.Lights {
+				e.Lights[j].Counter.next = e.Lights[j].QueueOffset
 			}
 		}
 	}

@@ -82,6 +82,16 @@ type Draft struct {
 	// that becomes the queue offset in decimal digits, made for as many digits as Append will find it to have.
 	Messages int32
 	Offset   []byte
+
+	// Lights are further queues that get the record. Append fills in their offsets and keeps the slice.
+	Lights []Light
+}
+
+// Light is a further queue that a record is in (RocketMQ: LMQ, light message queue).
+type Light struct {
+	Counter     *Counter
+	Offset      []byte // of the draft: the part of its properties that becomes QueueOffset in digits, as in Draft.Offset
+	QueueOffset int64  // in this queue; known once the record has its place
 }
 
 // Entry is one record of a group, in the order of the log.
@@ -92,11 +102,12 @@ type Entry struct {
 	QueueOffset    int64
 	StoreTimestamp int64 // ms
 	TagsCode       int64
+	Lights         []Light
 	Messages       int32 // in the record: more than 1 in an inner batch
-	Queued         bool  // belongs into its queue: not so prepared and rolled back records
 
 	propertiesLen int32
 	count         int32 // records of this append, of which this is the first; 0 for the others
+	Queued        bool  // belongs into its queue: not so prepared and rolled back records
 	noWait        bool
 	waiter        Waiter
 	start         time.Duration // of the append, since the log's epoch
