@@ -124,7 +124,7 @@ func TestInnerBatchRefusals(t *testing.T) {
 		{"a delay", topic, "ab", props("UNIQ_KEY=K DELAY=3"), protocol.MessageIllegal, illegal},
 		{"a transaction", topic, "ab", with(key, ext{"f": message.TransactionPrepared}), protocol.MessageIllegal, illegal},
 		{"without items", topic, "", key, protocol.SystemError, "the message has no body"},
-		{"more than the unit can tell", topic, strings.Repeat("x", 1<<15), key, protocol.MessageIllegal, illegal},
+		{"more than the unit can tell", topic, strings.Repeat("x", 1<<15), key, protocol.MessageIllegal, illegal + ": a batch of 32768 messages, 1 to 32767 are allowed"},
 		{"a key and a topic of simple queues", simple, "ab", key, protocol.Success, ""},
 		{"with the flag", topic, "ab", with(key, ext{"f": message.FlagInnerBatch}), protocol.Success, ""},
 	}

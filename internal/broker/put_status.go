@@ -32,7 +32,7 @@ func (h *sender) outcome(a *store.Appended) (code int32, remark string) {
 		return protocol.SystemBusy, "[PC_SYNCHRONIZED]broker busy, start flow control for a while" + why
 	case store.MessageIllegal, store.PropertiesTooLong:
 		e := h.illegal(h.cfg.Load())
-		return e.Code, e.Remark
+		return e.Code, e.Remark + why
 	case store.CreateFileFailed:
 		return protocol.SystemError, "create mapped file failed, server is busy or broken" + why
 	}
