@@ -170,6 +170,12 @@ func (b *Broker) open(ctx context.Context, d Deps) (err error) {
 			}
 		},
 		Cleaned: func() { b.unconsumed.tell() },
+		FilterBits: func(dst []byte, name string, properties []byte) []byte {
+			if !b.cfg.Load().Filter.Bits || tables() != nil {
+				return nil
+			}
+			return b.filters.Bits(dst, name, properties)
+		},
 	}); err != nil {
 		return fmt.Errorf("open the store in %s: %w", cfg.Store.Root, err)
 	}
@@ -215,6 +221,7 @@ func (b *Broker) openTables() (err error) {
 		Consumers: func(name string) *group.Consumers { return b.members.Consumers(name) },
 		Keep:      func() time.Duration { return b.cfg.Load().Filter.Keep },
 		Bloom:     filter.NewBloom(int(cfg.Filter.BloomErrors), int(cfg.Filter.BloomGroups)),
+		LogEnd:    func() int64 { return b.store.Info().LogMax },
 	})
 	offsets, before := file("consumerOffset.json"), ""
 	if cfg.Store.Light.Enable { // a Java broker does not look into the other file either

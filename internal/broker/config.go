@@ -112,8 +112,9 @@ type FilterConfig struct {
 	Properties  bool          `rmq:"enablePropertyFilter"`                           // consumers may filter by properties
 	Retry       bool          `rmq:"filterSupportRetry"`                             // subscribing a retry topic by any expression means that of each message's first topic
 	Keep        time.Duration `rmq:"filterDataCleanTimeSpan,ms,min=0"`               // of expressions that no member subscribes with any more
-	BloomErrors int32         `rmq:"maxErrorRateOfBloomFilter,min=1,max=99,restart"` // percent; with BloomGroups for consumerFilter.json, which a RocketMQ broker may read
-	BloomGroups int32         `rmq:"expectConsumerNumUseFilter,min=1,restart"`
+	Bits        bool          `rmq:"enableCalcFilterBitMap"`                         // with enableConsumeQueueExt: note beside the queues whose filters match
+	BloomErrors int32         `rmq:"maxErrorRateOfBloomFilter,min=1,max=99,restart"` // percent of messages that are read for nothing
+	BloomGroups int32         `rmq:"expectConsumerNumUseFilter,min=1,restart"`       // with filters on one topic
 }
 
 // OffsetConfig of committed progress.

@@ -147,6 +147,7 @@ func (h *pullHandler) registeredFilter(p *pulling, cfg *Config, sub *protocol.Su
 		return refuseExpression(sub.ExpressionType)
 	}
 	p.filter = h.sqlFilter(p, cfg, registered.Compiled)
+	p.filter.registered = registered
 	return nil
 }
 

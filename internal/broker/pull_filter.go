@@ -28,9 +28,15 @@ type pullFilter struct {
 	group, topic string            // of an expression
 	origins      registeredFilters // set: wanted is what the group wants of the topic that a retried message comes from
 	faults       *filterFaults     // told of messages that the expression fails on; nil: nobody is
+	registered   *group.Filter     // the one the expression is of, if the group's heartbeats brought it
 }
 
-var _ store.Filter = (*pullFilter)(nil)
+var _ store.ExtraFilter = (*pullFilter)(nil)
+
+// MatchExtra tells whether a message may match, as far as its extra beside the queue tells (store.ExtraFilter).
+func (f *pullFilter) MatchExtra(physicalOffset int64, x *store.Extra) bool {
+	return f.registered == nil || f.origins != nil || f.registered.MatchBits(physicalOffset, x.StoreTimestamp, x.Bits)
+}
 
 // MatchProperties tells whether a message matches the expression (store.Filter, longpoll.Filter).
 func (f *pullFilter) MatchProperties(properties []byte) bool {

@@ -8,10 +8,12 @@ package broker
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/goddard-mq/goddard/internal/broker/group"
 	"github.com/goddard-mq/goddard/internal/broker/topic"
 	"github.com/goddard-mq/goddard/internal/header"
+	"github.com/goddard-mq/goddard/internal/javajson"
 	"github.com/goddard-mq/goddard/internal/protocol"
 	"github.com/goddard-mq/goddard/internal/remoting"
 	"github.com/goddard-mq/goddard/internal/store"
@@ -28,10 +30,12 @@ type (
 	}
 	queueFilters interface {
 		Describe(topic, group string) string
+		Get(topic, group string) *group.Filter
 	}
 	queueStore interface {
 		QueueRange(topic string, queueID int32) (min, max int64)
 		Entries(topic string, queueID int32, from int64, count int) []store.QueueEntry
+		Extra(topic string, queueID int32, offset int64) (x store.Extra, ok bool)
 		CleanUnused(keep func(topic string) bool) error
 		CleanExpired() error
 		CleanLog()
@@ -72,13 +76,51 @@ func (h *queueHandler) entries(x *remoting.Exchange) (*remoting.Command, error) 
 	}
 	s := body.SubscriptionData
 	body.QueueData = []protocol.ConsumeQueueEntry{}
-	for _, e := range h.store.Entries(req.Topic, req.QueueID, req.Index, int(min(req.Count, maxEntries))) {
-		body.QueueData = append(body.QueueData, protocol.ConsumeQueueEntry{
+	registered := h.filters.Get(req.Topic, req.ConsumerGroup)
+	for i, e := range h.store.Entries(req.Topic, req.QueueID, req.Index, int(min(req.Count, maxEntries))) {
+		entry := protocol.ConsumeQueueEntry{
 			PhysicOffset: e.PhysicalOffset, PhysicSize: e.Size, TagsCode: e.TagsCode,
 			Eval: s != nil && (!protocol.IsTagExpression(s.ExpressionType) || s.MatchesCode(e.TagsCode)),
-		})
+		}
+		if x, ok := h.store.Extra(req.Topic, req.QueueID, req.Index+int64(i)); ok {
+			entry.ExtendDataJSON = extraText(&x)
+			if len(x.Bits) > 0 {
+				entry.BitMap = bitsText(x.Bits)
+			}
+			if entry.Eval && registered != nil && !protocol.IsTagExpression(s.ExpressionType) {
+				entry.Eval = registered.MatchBits(e.PhysicalOffset, x.StoreTimestamp, x.Bits)
+			}
+		}
+		body.QueueData = append(body.QueueData, entry)
 	}
 	return jsonAnswer(body), nil
+}
+
+// extraText is what is kept of a message beside its queue, as Java writes it.
+func extraText(x *store.Extra) string {
+	var extra struct {
+		FilterBitMap []int8 `json:"filterBitMap,omitempty"`
+		MsgStoreTime int64  `json:"msgStoreTime"`
+		Size         int    `json:"size"`
+		TagsCode     int64  `json:"tagsCode"`
+	}
+	for _, b := range x.Bits {
+		extra.FilterBitMap = append(extra.FilterBitMap, int8(b))
+	}
+	extra.MsgStoreTime, extra.Size, extra.TagsCode = x.StoreTimestamp, x.Size(), x.TagsCode
+	return string(javajson.Marshal(extra, javajson.Bare))
+}
+
+// bitsText is a bit map as Java prints it: the highest bit first, a line for each eight bytes from the first one on.
+func bitsText(bits []byte) string {
+	var text strings.Builder
+	for i := len(bits) - 1; i >= 0; i-- {
+		fmt.Fprintf(&text, "%08b", bits[i])
+		if i%8 == 0 {
+			text.WriteByte('\n')
+		}
+	}
+	return text.String()
 }
 
 func (h *queueHandler) cleanExpired(*remoting.Exchange) (*remoting.Command, error) {

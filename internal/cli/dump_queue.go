@@ -111,8 +111,10 @@ type unitLine struct {
 	Bytes    int32  `json:"bytes,omitempty"`
 	TagsCode *int64 `json:"tagsCode,omitempty"`
 	DueAt    string `json:"dueAt,omitempty"`
-	StoredAt string `json:"storedAt,omitempty"` // of a batch
-	Number   *int64 `json:"number,omitempty"`   // of the entry; offset is the queue offset of its first message
+	StoredAt string `json:"storedAt,omitempty"` // of a batch, and of what is kept beside the queue
+	Beside   *int64 `json:"beside,omitempty"`   // where that lies
+	Bits     string `json:"filterBits,omitempty"`
+	Number   *int64 `json:"number,omitempty"` // of the entry; offset is the queue offset of its first message
 	Messages int32  `json:"messages,omitempty"`
 	File     string `json:"file,omitempty"` // of damage
 	At       int64  `json:"at,omitempty"`   // in it
@@ -162,8 +164,12 @@ func (d *queueDump) unit(u *inspect.Units) error {
 	if d.summary {
 		return nil
 	}
+	beside, err := d.beside(u)
+	if err != nil {
+		return err
+	}
 	if d.json {
-		if err := d.object(d.unitLine(u)); err != nil {
+		if err := d.object(d.unitLine(u, beside)); err != nil {
 			return err
 		}
 		return d.show()
@@ -171,6 +177,9 @@ func (d *queueDump) unit(u *inspect.Units) error {
 	code := strconv.FormatInt(u.Unit.TagsCode, 10)
 	if d.due {
 		code = msText(u.Unit.TagsCode)
+	}
+	if beside != nil {
+		code += "  " + beside.text()
 	}
 	if d.q.Batch() {
 		code += fmt.Sprintf("  messages %d to %d, stored %s", u.Unit.Base, u.Unit.Base+int64(u.Unit.Count)-1, msText(u.Unit.StoreTimestamp))
@@ -181,10 +190,52 @@ func (d *queueDump) unit(u *inspect.Units) error {
 	return d.show()
 }
 
-func (d *queueDump) unitLine(u *inspect.Units) unitLine {
+// besideQueue is what a unit has the address of.
+type besideQueue struct {
+	at     int64
+	stored int64 // ms
+	bits   []byte
+	fault  string // why it cannot be read
+}
+
+func (b *besideQueue) text() string {
+	switch {
+	case b.fault != "":
+		return fmt.Sprintf("DAMAGED: what is kept beside the queue at %d is lost: %s", b.at, b.fault)
+	case len(b.bits) == 0:
+		return fmt.Sprintf("stored %s, beside at %d", msText(b.stored), b.at)
+	}
+	return fmt.Sprintf("stored %s, filter bits %x, beside at %d", msText(b.stored), b.bits, b.at)
+}
+
+// beside reads what a unit has the address of, and gives the unit its tags code; nil when it has none.
+func (d *queueDump) beside(u *inspect.Units) (*besideQueue, error) {
+	if d.q.Batch() || !u.Extended() {
+		return nil, nil
+	}
+	at, x, fault, err := d.q.Beside(u)
+	if err != nil {
+		return nil, err
+	}
+	if fault != "" {
+		d.damage++
+		d.faults++
+		return &besideQueue{at: at, fault: fault}, nil
+	}
+	u.Unit.TagsCode = x.TagsCode
+	return &besideQueue{at: at, stored: x.StoreTimestamp, bits: x.Bits}, nil
+}
+
+func (d *queueDump) unitLine(u *inspect.Units, beside *besideQueue) unitLine {
 	line := unitLine{Kind: "unit", Topic: d.q.Topic, Queue: d.q.ID, Offset: u.First, Physical: &u.Unit.PhysicalOffset, Bytes: u.Unit.Size, TagsCode: &u.Unit.TagsCode}
 	if d.due {
 		line.DueAt = msJSON(u.Unit.TagsCode)
+	}
+	if beside != nil {
+		line.Beside, line.Reason = &beside.at, beside.fault
+		if beside.fault == "" {
+			line.StoredAt, line.Bits = msJSON(beside.stored), fmt.Sprintf("%x", beside.bits)
+		}
 	}
 	if d.q.Batch() {
 		line.Offset, line.Number = u.Unit.Base, &u.First

@@ -29,6 +29,9 @@ func printReport(w io.Writer, r *inspect.Report) error {
 		fmt.Fprintf(out, " (%d without a queue, %d of deleted queues)", r.Unqueued, r.Deleted)
 	}
 	fmt.Fprintf(out, "\n  queues %d with %d entries, %d of them right", r.Queues, r.Units, r.Queued)
+	if r.Extended > 0 {
+		fmt.Fprintf(out, " (%d with more beside the queue)", r.Extended)
+	}
 	fmt.Fprintf(out, "\n  index  %d files with %d entries, %d of them right\n", r.IndexFiles, r.Entries, r.Matched)
 	if len(r.NotChecked) > 0 {
 		fmt.Fprintf(out, "  not looked at: %s\n", strings.Join(r.NotChecked, ", "))

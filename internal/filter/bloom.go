@@ -43,6 +43,23 @@ func (b Bloom) Positions(key string) []int32 {
 	return positions
 }
 
+// Set sets bits, given by their positions, in a bit map: position 0 is the lowest bit of the first byte.
+func Set(bitmap []byte, positions []int32) {
+	for _, p := range positions {
+		bitmap[p/8] |= 1 << (p % 8)
+	}
+}
+
+// Has tells whether all bits are set, given by positions within the bit map.
+func Has(bitmap []byte, positions []int32) bool {
+	for _, p := range positions {
+		if bitmap[p/8]&(1<<(p%8)) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // Constants of MurmurHash3 in its form of 128 bits for 64-bit machines, by Austin Appleby, who gave it to the public domain.
 const (
 	murmurC1 = 0x87c37b91114253d5

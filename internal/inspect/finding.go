@@ -49,6 +49,7 @@ type Report struct {
 
 	Messages   int64 `json:"messages"`   // records of the log
 	Queued     int64 `json:"queued"`     // units that are those of their messages
+	Extended   int64 `json:"extended"`   // of these, with an entry beside the queue
 	Unqueued   int64 `json:"unqueued"`   // belong into no queue: prepared and rolled back ones
 	Deleted    int64 `json:"deleted"`    // of queues that were deleted
 	Queues     int   `json:"queues"`     // that have a folder
@@ -86,6 +87,8 @@ type rebuildNeeds struct {
 	logFile    int64       // sizes, as the files have them; 0: unknown
 	logFiles   int
 	queueFile  int64
+	extraFile  int64
+	lights     bool // there are light queues
 	batchFile  int64
 	batch      map[string]bool // topics with batch queues
 	slots      int32           // of an index file
@@ -97,7 +100,7 @@ type rebuildNeeds struct {
 
 // queueNeed is a queue that could be built again.
 type queueNeed struct {
-	dir     string
+	*Queue
 	broken  bool // has derived faults
 	records bool // the log has messages of it
 }

@@ -25,6 +25,8 @@ type Queue struct {
 	Dir      string
 	Files    []RunFile // Start and Size in bytes
 	FileSize int64     // that the files have, or should have
+
+	beside *extras // nil: not looked for yet
 }
 
 // FindQueues lists the queues at path: a store's folder, that of all queues, of a topic, of one queue, or one file. They

@@ -33,6 +33,9 @@ type Units struct {
 	Reason string            // of damage
 }
 
+// Extended tells whether a unit has the address of something beside the queue in place of a tags code.
+func (u *Units) Extended() bool { return u.Kind == OneUnit && consumequeue.IsAddress(u.Unit.TagsCode) }
+
 // queueWalk is what Walk keeps between blocks.
 type queueWalk struct {
 	q    *Queue

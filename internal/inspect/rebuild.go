@@ -92,6 +92,10 @@ func (n *rebuildNeeds) config(o *Options, cfg store.Config) (store.Config, error
 	if n.batchFile > 0 {
 		cfg.BatchFileBytes = n.batchFile
 	}
+	if cfg.Extra.Enable = n.extraFile > 0; cfg.Extra.Enable {
+		cfg.Extra.FileBytes = n.extraFile
+	}
+	cfg.Light = store.LightConfig{Enable: n.lights, Dispatch: n.lights}
 	if n.slots > 0 {
 		cfg.Index.Slots, cfg.Index.Entries = n.slots, n.entries
 	}
@@ -123,13 +127,18 @@ func (res *Rebuilt) putAside(s *Store, all bool) error {
 		switch {
 		case !q.broken && !all:
 		case !q.records && q.broken:
-			res.Left = append(res.Left, s.below(q.dir))
+			res.Left = append(res.Left, s.below(q.Dir))
 		case q.records:
 			mendable = true
-			if err := res.move(s, s.below(q.dir)); err != nil {
+			if err := res.move(s, s.below(q.Dir)); err != nil {
 				return err
 			}
-			_ = os.Remove(filepath.Dir(q.dir)) // the topic's folder, if nothing is left in it
+			_ = os.Remove(filepath.Dir(q.Dir)) // the topic's folder, if nothing is left in it
+			if beside := q.extrasDir(); beside != "" {
+				if err := res.move(s, s.below(beside)); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	if !mendable {
@@ -197,7 +206,9 @@ func runStore(ctx context.Context, cfg store.Config, o *Options, r *RebuildOptio
 		},
 	}
 	if needs.topics != nil {
-		deps.TopicExists = func(topic string) bool { return needs.topics[topic] || protocol.IsSystemTopic(topic) }
+		deps.TopicExists = func(topic string) bool {
+			return needs.topics[topic] || protocol.IsSystemTopic(topic) || protocol.IsLMQ(topic)
+		}
 	}
 	s, err := store.Open(ctx, cfg, deps)
 	if err != nil {

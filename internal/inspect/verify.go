@@ -74,7 +74,7 @@ type verifier struct {
 	mark       *Mark           // nil: there is none that counts
 	crashed    bool            // the last broker did not stop properly
 	topics     map[string]bool // nil: not known
-	extended   bool            // tags codes may be addresses of something beside the queues
+	extras     bool            // there is something beside queues
 
 	batch   map[string]bool // topics with batch queues, by the settings or by their folders
 	queues  map[string]map[int32]*queueCheck
@@ -156,8 +156,8 @@ func (v *verifier) survey() error {
 	v.r.LogBegin, v.r.LogFiles = log.Min(), len(log.Files)
 	v.checkCheckpoint()
 	v.readTopics()
-	v.extended = exists(s.path(extendedName))
-	for _, name := range []string{extendedName, "timerwheel", "timerlog", "compaction", "rocksdbstore"} {
+	v.extras = exists(s.path(extendedName))
+	for _, name := range []string{"timerwheel", "timerlog", "compaction", "rocksdbstore"} {
 		if exists(s.path(name)) {
 			v.r.NotChecked = append(v.r.NotChecked, name)
 		}

@@ -6,7 +6,6 @@ package inspect
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"strconv"
 
 	"github.com/goddard-mq/goddard/internal/message"
@@ -88,7 +87,3 @@ func (c *queueCheck) lacks(physical int64) {
 	}
 	c.note(run{runMissing, c.asked, c.asked + 1, physical, ""})
 }
-
-// isAddress tells tags codes that are the address of an entry beside the queue, with more about the message (RocketMQ:
-// ConsumeQueueExt). No hash is so small.
-func isAddress(tagsCode int64) bool { return tagsCode < math.MinInt32 }

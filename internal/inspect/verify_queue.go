@@ -73,7 +73,11 @@ func (v *verifier) findQueues() error {
 		*size = commonSize(sizes)
 		for _, q := range found {
 			q.FileSize = *size
+			needs.lights = needs.lights || protocol.IsLMQ(q.Topic)
 		}
+	}
+	if err := v.extraSize(); err != nil {
+		return err
 	}
 	for _, c := range v.all {
 		if v.topics == nil && c.q.Batch() {
@@ -82,6 +86,7 @@ func (v *verifier) findQueues() error {
 		if err := v.queueFiles(c); err != nil {
 			return err
 		}
+		v.extraFiles(c)
 	}
 	return nil
 }
@@ -235,6 +240,7 @@ func (v *verifier) queueRecord(r *message.Record) error {
 		v.r.Unqueued++
 		return nil
 	}
+	want.StoreTimestamp = r.StoreTimestamp
 	due := v.due(r)
 	if due != 0 {
 		want.TagsCode = due
@@ -320,7 +326,10 @@ func (v *verifier) compare(c *queueCheck, n int64, want consumequeue.Unit, due i
 	if everWritten(u) {
 		c.end = max(c.end, n+1)
 	}
-	what := ""
+	u, what, err := v.extended(c, u, want)
+	if err != nil {
+		return err
+	}
 	switch {
 	case n < c.q.First() || n >= c.q.room():
 		c.note(run{runMissing, n, n + 1, want.PhysicalOffset, ""})
@@ -332,7 +341,8 @@ func (v *verifier) compare(c *queueCheck, n int64, want consumequeue.Unit, due i
 		what = fmt.Sprintf("it points at %d, the message lies at %d", u.PhysicalOffset, want.PhysicalOffset)
 	case u.Size != want.Size:
 		what = fmt.Sprintf("size of %d bytes, the record has %d", u.Size, want.Size)
-	case u.TagsCode == want.TagsCode || due < 0 || due == 0 && v.extended && isAddress(u.TagsCode):
+	case what != "":
+	case u.TagsCode == want.TagsCode || due < 0:
 		v.match(c, n, want.PhysicalOffset)
 		return nil
 	case due > 0:

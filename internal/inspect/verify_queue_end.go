@@ -89,8 +89,7 @@ func (v *verifier) endQueues() error {
 			continue
 		}
 		v.tell(c, from)
-		// Light topics are those of a broker that has them: our store does not build their queues.
-		v.r.rebuild.queues = append(v.r.rebuild.queues, queueNeed{c.q.Dir, c.broken, c.any && !protocol.IsLMQ(c.q.Topic)})
+		v.r.rebuild.queues = append(v.r.rebuild.queues, queueNeed{c.q, c.broken, c.any})
 	}
 	v.tellHealed()
 	v.lostEnd()

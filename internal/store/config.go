@@ -30,6 +30,7 @@ type Config struct {
 	Index     IndexConfig
 	Recovery  RecoveryConfig
 	Light     LightConfig
+	Extra     ExtraConfig
 
 	Root            string        `rmq:"storePathRootDir,restart"`
 	CommitLogDir    string        `rmq:"storePathCommitLog,restart"` // "": Root/commitlog; several folders, separated by commas, take turns
@@ -106,6 +107,13 @@ type LightConfig struct {
 	Dispatch bool `rmq:"enableMultiDispatch,restart"` // with Enable: and can be read there
 }
 
+// ExtraConfig of what is kept of messages beside the queues (RocketMQ: ConsumeQueueExt): their store time, and bits that
+// tell which groups' filters match. What is there is read even when none is written.
+type ExtraConfig struct {
+	Enable    bool  `rmq:"enableConsumeQueueExt,restart"`
+	FileBytes int64 `rmq:"mappedFileSizeConsumeQueueExt,min=64,restart"`
+}
+
 // DefaultConfig is RocketMQ's, but with sync flush.
 func DefaultConfig() Config {
 	return Config{
@@ -130,6 +138,7 @@ func DefaultConfig() Config {
 		},
 		Index:    IndexConfig{Enable: true, Slots: 5_000_000, Entries: 20_000_000, Tags: true},
 		Recovery: RecoveryConfig{CheckCRC: true},
+		Extra:    ExtraConfig{FileBytes: 48 << 20},
 	}
 }
 
@@ -146,6 +155,7 @@ func (c *Config) Validate() error {
 	wrong(c.LogFileBytes < 4096, "mappedFileSizeCommitLog is %d, at least 4096 bytes are needed", c.LogFileBytes)
 	wrong(c.QueueFileBytes < 20, "mappedFileSizeConsumeQueue is %d, at least 20 bytes are needed", c.QueueFileBytes)
 	wrong(c.BatchFileBytes < 46, "mapperFileSizeBatchConsumeQueue is %d, at least 46 bytes are needed", c.BatchFileBytes)
+	wrong(c.Extra.FileBytes < 64, "mappedFileSizeConsumeQueueExt is %d, at least 64 bytes are needed", c.Extra.FileBytes)
 	wrong(c.MaxMessageBytes < 1, "maxMessageSize is %d", c.MaxMessageBytes)
 	wrong(c.Index.Slots < 1 || c.Index.Entries < 2, "maxHashSlotNum %d and maxIndexNum %d make no index file", c.Index.Slots, c.Index.Entries)
 	if _, err := deleteHours(c.Retention.DeleteWhen); err != nil {
@@ -185,6 +195,7 @@ func (c *Config) logDirs() []string {
 
 func (c *Config) queueDir() string       { return filepath.Join(c.Root, "consumequeue") }
 func (c *Config) batchQueueDir() string  { return filepath.Join(c.Root, "batchconsumequeue") }
+func (c *Config) extraDir() string       { return filepath.Join(c.Root, "consumequeue_ext") }
 func (c *Config) indexDir() string       { return filepath.Join(c.Root, "index") }
 func (c *Config) checkpointPath() string { return filepath.Join(c.Root, "checkpoint") }
 func (c *Config) abortPath() string      { return filepath.Join(c.Root, "abort") }

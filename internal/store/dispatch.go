@@ -14,6 +14,7 @@ type dispatched struct {
 	last  int64   // start of the last record
 	time  int64   // its store time, ms
 	start []int64 // ends of some groups, ascending, from where the log could be scanned; see keeper.scanFrom
+	bits  []byte  // scratch for those of one record
 	dirty []*queue
 	large []*queue // of these, the ones with so much that a write is worth it: saveAt
 
@@ -38,10 +39,14 @@ func (s *Store) dispatch(entries []commitlog.Entry, end int64) {
 			continue
 		}
 		q := e.Counter.Owner.(*queue)
-		place, pending := q.put(placed{
+		at := placed{
 			physical: e.PhysicalOffset, offset: e.QueueOffset, size: int32(len(e.Record)), messages: e.Messages,
 			tags: e.TagsCode, time: e.StoreTimestamp,
-		})
+		}
+		if q.Extended() {
+			s.dispatched.bits = s.extend(q, &at, e.Properties(), s.dispatched.bits)
+		}
+		place, pending := q.put(at)
 		s.placedLocked(q, place, pending, e.QueueOffset)
 		if e.Lights != nil && lights {
 			s.placeLights(e)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -237,6 +238,11 @@ func (k *keeper) syncAll(s *Store) error {
 		}
 		if err := s.fs.SyncAll(set.Dir()); err != nil {
 			return err
+		}
+		if dir := set.ExtraDir(); dir != "" {
+			if err := s.fs.SyncAll(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
 		}
 	}
 	return nil

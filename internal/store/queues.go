@@ -88,6 +88,9 @@ func (s *Store) unsaved() int64 {
 // put puts the unit of a record at the end of the queue: see consumequeue.Queue.Put.
 func (q *queue) put(r placed) (consumequeue.Place, int) {
 	u := consumequeue.Unit{PhysicalOffset: r.physical, Size: r.size, TagsCode: r.tags}
+	if r.extended {
+		return q.PutExtended(r.offset, u, consumequeue.Extra{StoreTimestamp: r.time, Bits: r.bits})
+	}
 	if q.Layout() == consumequeue.Batch {
 		u.Count, u.Base, u.StoreTimestamp = r.messages, r.offset, r.time
 	}
@@ -99,6 +102,8 @@ type placed struct {
 	physical, offset int64
 	size, messages   int32
 	tags, time       int64
+	extended         bool // with an extra, which has bits
+	bits             []byte
 }
 
 // Queues lists all queues, in no order.
@@ -153,7 +158,7 @@ func (s *Store) Entries(topic string, queueID int32, from int64, count int) []Qu
 			break
 		}
 		for b := block; len(b) >= layout.UnitSize(); b = b[layout.UnitSize():] {
-			entries = append(entries, layout.Decode(b))
+			entries = append(entries, s.resolved(q, layout.Decode(b)))
 		}
 	}
 	return entries

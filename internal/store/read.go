@@ -93,6 +93,8 @@ type reading struct {
 	limit     int64 // queue offset from which on no unit is looked at
 	missed    bool  // the last record looked for was not there
 	cold      *coldBlock
+	extras    []byte // read beside the queue
+	extrasAt  int64  // address of the first one
 	units     [unitBatch * consumequeue.BatchUnitSize]byte
 }
 
@@ -102,7 +104,7 @@ func (s *Store) readQueue(dst []byte, q *queue, r *ReadRequest, res *ReadResult)
 	limits := &s.config().Limits
 	x := readings.Get().(*reading)
 	*x = reading{
-		s: s, cfg: limits, q: q, layout: q.Layout(), r: r, res: res, dst: dst, maxBytes: mostReadBytes,
+		extras: x.extras, s: s, cfg: limits, q: q, layout: q.Layout(), r: r, res: res, dst: dst, maxBytes: mostReadBytes,
 		hot: s.youngFrom(),
 	}
 	if r.MaxBytes > 0 {
@@ -111,7 +113,7 @@ func (s *Store) readQueue(dst []byte, q *queue, r *ReadRequest, res *ReadResult)
 	x.run()
 	dst = x.dst
 	x.cold.giveBack()
-	*x = reading{}
+	*x = reading{extras: x.extras[:0]}
 	readings.Put(x)
 	return dst
 }
@@ -181,10 +183,11 @@ func (x *reading) take(n int64, units []byte) (taken int, full bool) {
 			continue
 		}
 		res.SuggestSlave = u.PhysicalOffset < x.hot
-		if f := x.r.Filter; f != nil && !f.MatchTags(u.TagsCode) {
+		may, doubt := x.matchesUnit(u)
+		if !may {
 			continue
 		}
-		x.record(u, units)
+		x.record(u, units, doubt)
 	}
 	return taken, false
 }
@@ -205,8 +208,8 @@ func (x *reading) full(u consumequeue.Unit) bool {
 	return bytes > int(x.cfg.DiskBytes) || res.Count >= int(x.cfg.DiskCount)
 }
 
-// record appends the record of u, the first of units, if the filter takes it.
-func (x *reading) record(u consumequeue.Unit, units []byte) {
+// record appends the record of u, the first of units, if the filter takes it. doubt: the tags are to be looked at, too.
+func (x *reading) record(u consumequeue.Unit, units []byte, doubt bool) {
 	log := x.s.log
 	had := len(x.dst)
 	var err error
@@ -230,6 +233,10 @@ func (x *reading) record(u consumequeue.Unit, units []byte) {
 		return
 	}
 	x.missed = false
+	if doubt && !x.matchesTags(x.dst[had:]) {
+		x.dst = x.dst[:had]
+		return
+	}
 	if f := x.r.Filter; f != nil && f.NeedsProperties() && !f.MatchProperties(propertiesOf(x.dst[had:])) {
 		x.dst = x.dst[:had]
 		return

@@ -65,7 +65,10 @@ func (x *reading) coldSpan(u consumequeue.Unit, units []byte) int {
 	size := x.layout.UnitSize()
 	for units = units[size:]; len(units) >= size; units = units[size:] {
 		next := x.layout.Decode(units)
-		if f := x.r.Filter; next.Filler() || f != nil && !f.MatchTags(next.TagsCode) {
+		if next.Filler() {
+			continue
+		}
+		if may, _ := x.matchesUnit(next); !may {
 			continue
 		}
 		nextEnd := next.PhysicalOffset + int64(next.Size)

@@ -44,6 +44,7 @@ type recovery struct {
 	lastTime int64
 	records  int64
 	told     time.Time
+	bits     []byte // scratch
 }
 
 // recover gives the end of the log, where the next record goes.

@@ -115,6 +115,7 @@ func (r *recovery) record(rec *message.Record, fill bool) error {
 	if at.messages > 1 && q.Layout() != consumequeue.Batch {
 		return nil // of a topic that was deleted and made anew
 	}
+	r.bits = r.s.extend(q, &at, rec.Properties, r.bits)
 	return r.place(q, at, fill)
 }
 

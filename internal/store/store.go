@@ -103,6 +103,7 @@ func newStore(cfg Config, d Deps) *Store {
 	s.cfg.Store(&cfg)
 	s.handles = segment.NewHandles(d.FS, int(cfg.Files.OpenFiles))
 	s.sets[consumequeue.Simple] = consumequeue.NewSet(s.handles, consumequeue.Simple, cfg.queueDir(), cfg.QueueFileBytes)
+	s.sets[consumequeue.Simple].KeepExtras(cfg.extraDir(), cfg.Extra.FileBytes, cfg.Extra.Enable)
 	s.sets[consumequeue.Batch] = consumequeue.NewSet(s.handles, consumequeue.Batch, cfg.batchQueueDir(), cfg.BatchFileBytes)
 	return s
 }

@@ -37,6 +37,9 @@ type Deps struct {
 	// for it; Cleaned, that a round of cleaning in which it was told something is over. nil: nobody wants to know.
 	Removed func(r []Removal, why Cause)
 	Cleaned func()
+	// FilterBits gives, in dst or memory of its own, the bits that tell whose filters a message matches, for the extras
+	// beside the queues (enableConsumeQueueExt). nil, or no bits: nobody knows.
+	FilterBits func(dst []byte, topic string, properties []byte) []byte
 	// Recovering is told now and then how far recovery has read the log; it must not block. nil: nobody wants to know.
 	Recovering func(offset, end int64)
 	// FS is the file system; nil: the machine's.
@@ -157,6 +160,16 @@ type Filter interface {
 	NeedsProperties() bool
 }
 
+// ExtraFilter is a Filter that can also decide on what is kept beside a queue.
+type ExtraFilter interface {
+	Filter
+	// MatchExtra tells whether the message at a physical offset may be wanted, as far as the extra tells.
+	MatchExtra(physicalOffset int64, x *Extra) bool
+}
+
+// Extra is what is kept of a message beside its queue.
+type Extra = consumequeue.Extra
+
 // ReadRequest asks for messages of a queue from an offset on.
 type ReadRequest struct {
 	Topic    string
@@ -176,7 +189,7 @@ type ReadResult struct {
 	SuggestSlave   bool  // the reader is far behind: a slave might serve it better
 }
 
-// QueueEntry is what a queue knows of a message.
+// QueueEntry is what a queue knows of a message. Its tags code is never the address of an Extra.
 type QueueEntry = consumequeue.Unit
 
 // QueueName names a queue.

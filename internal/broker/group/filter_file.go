@@ -12,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/goddard-mq/goddard/internal/filter"
 	"github.com/goddard-mq/goddard/internal/javajson"
 	"github.com/goddard-mq/goddard/internal/protocol"
 	"github.com/goddard-mq/goddard/internal/statefile"
@@ -62,7 +61,10 @@ func OpenFilters(o FiltersOptions) *Filters {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	f := &Filters{o: o, refused: map[filterName]refusedSub{}, byName: map[filterName]*Filter{}}
+	if o.LogEnd == nil {
+		o.LogEnd = func() int64 { return 0 }
+	}
+	f := &Filters{o: o, refused: map[filterName]refusedSub{}, byName: map[filterName]*Filter{}, byTopic: map[string][]*Filter{}}
 	var content filterFile
 	from, err := statefile.Load(o.Path, func(b []byte) error {
 		content = filterFile{}
@@ -103,14 +105,17 @@ func (f *Filters) load(t *topicFilters) {
 			f.o.Logger.Warn("a stored filter does not compile", "group", d.ConsumerGroup, "topic", d.Topic, "expression", d.Expression, "err", err)
 			continue
 		}
-		x := &Filter{
-			Topic: d.Topic, Group: d.ConsumerGroup, Expression: d.Expression, Version: d.ClientVersion, Compiled: expr, born: d.BornTime,
+		x := f.filter(d.Topic, d.ConsumerGroup, d.Expression, d.ClientVersion, expr)
+		x.born = d.BornTime
+		if b := d.BloomFilterData; b == nil || int(b.BitNum) != f.o.Bloom.Bits || !slices.Equal(b.BitPos, x.positions) {
+			x.born = f.o.Now().UnixMilli() // the bit maps that there are have other bits of it
+			f.dirty.Store(true)
 		}
 		died := left
 		if d.DeadTime > 0 {
 			died = d.DeadTime
 		}
-		f.byName[filterName{x.Topic, x.Group}] = x.diedAt(died)
+		f.putLocked(filterName{x.Topic, x.Group}, x.diedAt(died))
 	}
 }
 
@@ -178,7 +183,7 @@ func (f *Filters) encode() []byte {
 
 func (f *Filters) data(x *Filter) *filterData {
 	return &filterData{
-		BloomFilterData: &bloomData{BitNum: int32(f.o.Bloom.Bits), BitPos: f.o.Bloom.Positions(filter.BloomKey(x.Group, x.Topic))},
+		BloomFilterData: &bloomData{BitNum: int32(f.o.Bloom.Bits), BitPos: x.positions},
 		BornTime:        x.born, ClientVersion: x.Version, ConsumerGroup: x.Group, Dead: x.dead != 0, DeadTime: x.dead,
 		Expression: x.Expression, ExpressionType: protocol.ExpressionSQL92, Topic: x.Topic,
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +27,22 @@ type Filter struct {
 
 	born int64 // ms, when it was registered
 	dead int64 // ms, since when nobody subscribes to it; 0: somebody does
+
+	positions []int32 // its bits in the bit maps beside queues,
+	mapSize   int     // which have so many bytes
+	from      int64   // physical offset: the bit maps of messages from here on have them, if born is no later
+}
+
+// never is the physical offset from which on bit maps have bits of a filter that is just being registered.
+const never = math.MaxInt64
+
+// MatchBits tells whether the group may want a message, as far as the bit map beside its queue tells. One that was
+// stored before the filter was registered has no bits of it.
+func (x *Filter) MatchBits(physicalOffset, storeTime int64, bits []byte) bool {
+	if len(bits) != x.mapSize || storeTime <= x.born || physicalOffset < x.from {
+		return true
+	}
+	return filter.Has(bits, x.positions)
 }
 
 // FiltersOptions of a Filters. Functions are asked at each use.
@@ -35,6 +53,7 @@ type FiltersOptions struct {
 	Consumers func(group string) *Consumers // the members now, nil: none
 	Keep      func() time.Duration          // how long what nobody subscribes to is kept (filterDataCleanTimeSpan)
 	Bloom     filter.Bloom
+	LogEnd    func() int64     // end of what was written to the log
 	Now       func() time.Time // nil: time.Now
 }
 
@@ -52,8 +71,9 @@ type Filters struct {
 	changing sync.Mutex                // one change at a time, with its compiling; guards refused
 	refused  map[filterName]refusedSub // expressions that do not compile, of which this was said
 
-	mu     sync.RWMutex
-	byName map[filterName]*Filter
+	mu      sync.RWMutex
+	byName  map[filterName]*Filter
+	byTopic map[string][]*Filter // the same
 }
 
 type filterName struct{ topic, group string }
@@ -67,6 +87,26 @@ func (f *Filters) Get(topic, group string) *Filter {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.byName[filterName{topic, group}]
+}
+
+// Bits gives the bit map of a message with these properties: which groups' filters on the topic match it, those of
+// groups without members included. It is made in dst; nil when the topic has no filters.
+func (f *Filters) Bits(dst []byte, topic string, properties []byte) []byte {
+	f.mu.RLock()
+	list := f.byTopic[topic]
+	f.mu.RUnlock()
+	if len(list) == 0 {
+		return nil
+	}
+	size := f.o.Bloom.Bits / 8
+	dst = slices.Grow(dst[:0], size)[:size]
+	clear(dst)
+	for _, x := range list {
+		if x.Compiled.Test(properties) == filter.True {
+			filter.Set(dst, x.positions)
+		}
+	}
+	return dst
 }
 
 func (f *Filters) all() map[filterName]*Filter {
@@ -121,15 +161,27 @@ func (f *Filters) follow(group string, s *protocol.SubscriptionData) {
 		return
 	}
 	delete(f.refused, name)
-	f.put(name, &Filter{
-		Topic: s.Topic, Group: group, Expression: s.SubString, Version: s.SubVersion, Compiled: expr, born: f.o.Now().UnixMilli(),
-	})
-	if old != nil && old.Expression == s.SubString {
-		return // a newer version of the same
+	x := f.filter(s.Topic, group, s.SubString, s.SubVersion, expr)
+	if old != nil && old.Expression == s.SubString { // a newer version of the same
+		x.born, x.from = old.born, old.from
+		f.put(name, x)
+		return
 	}
+	x.born, x.from = f.o.Now().UnixMilli(), never
+	f.put(name, x)
+	known := *x // what is written from here on finds it
+	known.from = f.o.LogEnd()
+	f.put(name, &known)
 	f.o.Logger.Info("filter registered", "group", group, "topic", s.Topic, "expression", expr.String(), "version", s.SubVersion)
 	if rest := expr.Unread(); rest != "" {
 		f.o.Logger.Warn("the end of a filter's expression has no effect: it is complete before", "group", group, "topic", s.Topic, "expression", expr.String(), "unread", rest)
+	}
+}
+
+func (f *Filters) filter(topic, group, expression string, version int64, expr *filter.Expr) *Filter {
+	return &Filter{
+		Topic: topic, Group: group, Expression: expression, Version: version, Compiled: expr,
+		positions: f.o.Bloom.Positions(filter.BloomKey(group, topic)), mapSize: f.o.Bloom.Bits / 8,
 	}
 }
 
@@ -158,13 +210,24 @@ func (f *Filters) refuse(name filterName, s *protocol.SubscriptionData, err erro
 // put replaces a filter, or removes it when it is nil.
 func (f *Filters) put(name filterName, next *Filter) {
 	f.mu.Lock()
+	f.putLocked(name, next)
+	f.mu.Unlock()
+	f.dirty.Store(true)
+}
+
+func (f *Filters) putLocked(name filterName, next *Filter) {
+	list := slices.DeleteFunc(slices.Clone(f.byTopic[name.topic]), func(x *Filter) bool { return x.Group == name.group }) // readers have the old one
 	if next == nil {
 		delete(f.byName, name)
 	} else {
 		f.byName[name] = next
+		list = append(list, next)
 	}
-	f.mu.Unlock()
-	f.dirty.Store(true)
+	if len(list) == 0 {
+		delete(f.byTopic, name.topic)
+	} else {
+		f.byTopic[name.topic] = list
+	}
 }
 
 // sweep notes which filters are subscribed to, and forgets those that were not for too

@@ -157,6 +157,9 @@ func (q *Queue) settle(end int64, clean bool) error {
 	}
 	q.min, q.minOffset, q.minFor = 0, 0, -1
 	q.mu.Unlock()
+	if err := q.settleExtras(end, clean); err != nil {
+		return err
+	}
 	if end == 0 { // no message at all: the queue begins anew, wherever the log says
 		if _, err := q.files.RemoveFrom(0); err != nil {
 			return q.loadError(err)

@@ -17,9 +17,10 @@ import (
 // Queue is one queue. Its units have numbers, by which they lie in the files. In a simple queue the number is the queue
 // offset of the message; in a batch queue units say themselves which offsets they are for. Units are put by one goroutine at a time; everything else may happen at any time.
 type Queue struct {
-	name  Name
-	set   *Set
-	files *segment.Files
+	name   Name
+	set    *Set
+	files  *segment.Files
+	extras *extras // nil: none
 
 	mu       sync.Mutex
 	first    int64  // number of the first unit there is, fillers included
@@ -46,7 +47,14 @@ func (s *Set) New(name Name) (*Queue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open queue %d of topic %s: %w", name.ID, name.Topic, err)
 	}
-	return &Queue{name: name, set: s, files: files, minFor: -1}, nil
+	extras, err := s.openExtras(name)
+	if err == nil && files.Len() == 0 {
+		err = extras.forget()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Queue{name: name, set: s, files: files, extras: extras, minFor: -1}, nil
 }
 
 // Name of the queue.
@@ -128,28 +136,51 @@ const (
 func (q *Queue) Put(n int64, u Unit) (place Place, pending int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if place = q.placeLocked(n, u); place == Next {
+		q.appendLocked(n, u)
+	}
+	return place, q.pendingLocked()
+}
+
+// placeLocked tells where a unit belongs. In a queue without units it belongs to the beginning, wherever that then is.
+func (q *Queue) placeLocked(n int64, u Unit) Place {
 	end := q.nextLocked()
 	switch {
 	case q.removed:
-		return Known, 0
+		return Known
 	case n < q.startLocked() && u.end() <= q.physical:
-		return Before, len(q.units)
+		return Before
 	case u.end() <= q.physical:
-		return Known, len(q.units)
+		return Known
 	case q.set.layout == Batch && q.endLocked() == 0:
 		q.base, q.minFor = n, -1
 	case end == 0 && n > 0:
 		q.first, q.saved, q.synced = n, n, n
 		q.minFor = -1
 	case n > end:
-		return Ahead, len(q.units)
+		return Ahead
 	case n < end:
-		return Restart, len(q.units)
+		return Restart
 	}
+	return Next
+}
+
+// appendLocked puts a unit at the end.
+func (q *Queue) appendLocked(n int64, u Unit) {
 	q.putLocked(u)
 	q.physical = u.end()
 	q.next = n + int64(u.Messages())
-	return Next, len(q.units)
+}
+
+// pendingLocked is the number of bytes that are not saved.
+func (q *Queue) pendingLocked() int {
+	switch {
+	case q.removed:
+		return 0
+	case q.extras == nil:
+		return len(q.units)
+	}
+	return len(q.units) + len(q.extras.buf)
 }
 
 func (q *Queue) putLocked(u Unit) {

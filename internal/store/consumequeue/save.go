@@ -21,9 +21,17 @@ func (q *Queue) Save() error {
 	}
 	q.saving = true
 	units, from, first := q.units, q.saved, q.first
+	var extra []byte
+	var extraFrom int64
+	if q.extras != nil {
+		extra, extraFrom = q.extras.buf, q.extras.saved
+	}
 	q.mu.Unlock()
 
-	err := q.write(units, from, first)
+	err := q.saveExtras(extra, extraFrom) // first: no unit may be without
+	if err == nil {
+		err = q.write(units, from, first)
+	}
 
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -35,6 +43,7 @@ func (q *Queue) Save() error {
 	if err != nil {
 		return fmt.Errorf("save queue %d of topic %s: %w", q.name.ID, q.name.Topic, err)
 	}
+	q.savedExtrasLocked(len(extra))
 	q.saved += int64(len(units)) / q.set.unitSize
 	q.set.unsaved.Add(-int64(len(units)))
 	rest := q.units[len(units):]
@@ -86,7 +95,7 @@ func (q *Queue) create(start int64) error {
 func (q *Queue) Dirty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.synced < q.saved || q.newNames
+	return q.synced < q.saved || q.newNames || q.extras != nil && (q.extras.synced < q.extras.saved || q.extras.newNames)
 }
 
 // Sync makes durable what was saved.
@@ -98,16 +107,33 @@ func (q *Queue) Sync() error {
 		return nil
 	}
 	q.newNames = false
+	var e extras // as they are now
+	if q.extras != nil {
+		e.saved, e.synced, e.newNames = q.extras.saved, q.extras.synced, q.extras.newNames
+		q.extras.newNames = false
+	}
 	q.mu.Unlock()
 
-	err := q.syncFiles(from, to, names)
+	var err error
+	if e.synced < e.saved || e.newNames {
+		err = q.syncExtras(e.synced, e.saved, e.newNames)
+	}
+	if err == nil {
+		err = q.syncFiles(from, to, names)
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err != nil && !q.removed {
 		q.newNames = q.newNames || names
+		if q.extras != nil {
+			q.extras.newNames = q.extras.newNames || e.newNames
+		}
 		return fmt.Errorf("sync queue %d of topic %s: %w", q.name.ID, q.name.Topic, err)
 	}
 	q.synced = max(q.synced, to)
+	if q.extras != nil {
+		q.extras.synced = max(q.extras.synced, e.saved)
+	}
 	return nil
 }
 
@@ -137,6 +163,9 @@ func (q *Queue) Synced() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.synced, q.newNames = q.saved, false
+	if q.extras != nil {
+		q.extras.synced, q.extras.newNames = q.extras.saved, false
+	}
 }
 
 // Remove forgets all units; nothing is written any more. The files stay: see Set.RemoveTopic.
@@ -162,6 +191,10 @@ func (q *Queue) forgetLocked() {
 	q.set.memory.give(q.units)
 	q.saved = q.endLocked()
 	q.units = nil
+	if q.extras != nil {
+		q.set.unsaved.Add(-int64(len(q.extras.buf)))
+		q.extras.buf = nil
+	}
 }
 
 // Shorten removes, durably, the files whose messages a log that begins at logMin has no more, but never the last file.
@@ -192,7 +225,14 @@ func (q *Queue) Shorten(logMin int64) (removed int64, err error) {
 		}
 	}
 	if removed > 0 {
-		if err := q.files.SyncDirs(); err != nil {
+		err := q.files.SyncDirs()
+		if err == nil {
+			q.mu.Lock()
+			first := q.first
+			q.mu.Unlock()
+			err = q.shortenExtras(first)
+		}
+		if err != nil {
 			return removed, fmt.Errorf("shorten queue %d of topic %s: %w", q.name.ID, q.name.Topic, err)
 		}
 	}

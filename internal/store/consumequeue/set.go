@@ -25,6 +25,12 @@ type Set struct {
 	fileSize int64
 	unsaved  atomic.Int64
 	memory   memory
+
+	extraDir      string // "": units have no extras
+	extraSize     int64  // of the files
+	extraWrite    bool
+	lookForExtras sync.Once
+	extrasThere   bool // by a look at the folder
 }
 
 // NewSet describes the queues below dir, all of one layout. fileSize is rounded up to whole units.
@@ -73,6 +79,14 @@ func (s *Set) List() ([]Name, error) {
 // Dir is the folder of all queues.
 func (s *Set) Dir() string { return s.dir }
 
+// ExtraDir is the folder of what is kept beside the queues; "" when nothing is written there.
+func (s *Set) ExtraDir() string {
+	if !s.extraWrite {
+		return ""
+	}
+	return s.extraDir
+}
+
 // UnitsPerFile is the number of units in a file.
 func (s *Set) UnitsPerFile() int64 { return s.fileSize / s.unitSize }
 
@@ -81,11 +95,16 @@ func (s *Set) Unsaved() int64 { return s.unsaved.Load() }
 
 // RemoveTopic removes the folder of a topic with all that is in it, durably.
 func (s *Set) RemoveTopic(topic string) error {
-	if err := s.handles.FS().RemoveAll(filepath.Join(s.dir, topic)); err != nil {
-		return fmt.Errorf("remove the consume queues of topic %s: %w", topic, err)
-	}
-	if err := s.handles.FS().SyncDir(s.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the consume queues of topic %s: %w", topic, err)
+	for _, dir := range []string{s.dir, s.extraDir} {
+		if dir == "" {
+			continue
+		}
+		if err := s.handles.FS().RemoveAll(filepath.Join(dir, topic)); err != nil {
+			return fmt.Errorf("remove the consume queues of topic %s: %w", topic, err)
+		}
+		if err := s.handles.FS().SyncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove the consume queues of topic %s: %w", topic, err)
+		}
 	}
 	return nil
 }
