@@ -6,6 +6,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -155,7 +156,7 @@ func (c *Config) Validate() error {
 	wrong(c.LogFileBytes < 4096, "mappedFileSizeCommitLog is %d, at least 4096 bytes are needed", c.LogFileBytes)
 	wrong(c.QueueFileBytes < 20, "mappedFileSizeConsumeQueue is %d, at least 20 bytes are needed", c.QueueFileBytes)
 	wrong(c.BatchFileBytes < 46, "mapperFileSizeBatchConsumeQueue is %d, at least 46 bytes are needed", c.BatchFileBytes)
-	wrong(c.Extra.FileBytes < 64, "mappedFileSizeConsumeQueueExt is %d, at least 64 bytes are needed", c.Extra.FileBytes)
+	wrong(c.Extra.FileBytes < 64 || c.Extra.FileBytes > math.MaxInt32, "mappedFileSizeConsumeQueueExt is %d, it must be 64 bytes to 2 GiB", c.Extra.FileBytes)
 	wrong(c.MaxMessageBytes < 1, "maxMessageSize is %d", c.MaxMessageBytes)
 	wrong(c.Index.Slots < 1 || c.Index.Entries < 2, "maxHashSlotNum %d and maxIndexNum %d make no index file", c.Index.Slots, c.Index.Entries)
 	if _, err := deleteHours(c.Retention.DeleteWhen); err != nil {

@@ -141,11 +141,12 @@ func (q *Queue) PutExtended(n int64, u Unit, x Extra) (place Place, pending int)
 	return place, q.pendingLocked()
 }
 
-// addExtraLocked gives the address of a new extra; its tags code when no file has room for one of its size.
+// addExtraLocked gives the address of a new extra; its tags code when no file has room for one of its size, or there are
+// no more addresses.
 func (q *Queue) addExtraLocked(x Extra) (address int64) {
 	e, fileSize := q.extras, q.extras.files.FileSize()
 	size := int64(x.Size())
-	if size > maxExtraSize || size > fileSize-fileEndSize {
+	if size > maxExtraSize || size > fileSize-fileEndSize || !IsAddress(extraAddress(e.endLocked()+fileSize)) {
 		return x.TagsCode
 	}
 	before := len(e.buf)
