@@ -74,6 +74,7 @@ var tables = map[string]string{
 	"topics.json":             "topicConfigTable",
 	"subscriptionGroup.json":  "subscriptionGroupTable",
 	"consumerOffset.json":     "offsetTable",
+	"lmqConsumerOffset.json":  "offsetTable",
 	"delayOffset.json":        "offsetTable",
 	"messageRequestMode.json": "messageRequestModeMap",
 	"consumerFilter.json":     "filterDataByTopic",

@@ -29,7 +29,7 @@ func (v *verifier) states() error {
 	for _, s := range files {
 		v.state(s)
 		switch filepath.Base(s.Path) {
-		case "consumerOffset.json":
+		case "consumerOffset.json", "lmqConsumerOffset.json":
 			v.progressOf(s)
 		case "delayOffset.json":
 			v.delays(s)

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/goddard-mq/goddard/internal/filter"
+	"github.com/goddard-mq/goddard/internal/javajson"
 	"github.com/goddard-mq/goddard/internal/protocol"
 )
 
@@ -28,6 +29,8 @@ type filterWorld struct {
 	log  *lockedText
 	now  time.Time
 	keep time.Duration
+
+	logEnd int64
 
 	mu     sync.Mutex
 	groups map[string]*Consumers
@@ -50,7 +53,7 @@ func (w *filterWorld) open(path string) {
 			return w.groups[group]
 		},
 		Keep:  func() time.Duration { return w.keep },
-		Bloom: filter.NewBloom(20, 32), Now: func() time.Time { return w.now },
+		Bloom: filter.NewBloom(20, 32), Now: func() time.Time { return w.now }, LogEnd: func() int64 { return w.logEnd },
 	})
 }
 
@@ -269,4 +272,130 @@ func TestFiltersFromManySides(t *testing.T) {
 		})
 	}
 	running.Wait()
+}
+
+// The file of a RocketMQ 5.5.0 broker is taken over whole, and written again with the same content.
+func TestFilterFileOfJava(t *testing.T) {
+	w := newFilterWorld(t)
+	java, err := os.ReadFile(filepath.Join("testdata", "filters-5.5.0.json"))
+	must(t, err)
+	write(t, w.o.Path, string(java))
+	w.now = time.UnixMilli(1796056715152).Add(time.Hour)
+	w.open(w.o.Path)
+	if n := len(w.all()); n != 3 {
+		t.Fatalf("%d filters", n)
+	}
+	w.dirty.Store(true)
+	must(t, w.Flush())
+	ours, err := os.ReadFile(w.o.Path)
+	must(t, err)
+	var was, is filterFile
+	must(t, javajson.Unmarshal(java, &was))
+	must(t, javajson.Unmarshal(ours, &is))
+	if d := cmp.Diff(was, is); d != "" {
+		t.Error(d)
+	}
+	w.now = w.now.Add(24 * time.Hour)
+	w.sweep()
+	if n := len(w.all()); n != 0 {
+		t.Errorf("a day after their death there are %d filters", n)
+	}
+}
+
+// What the bit maps beside the queues say of a group counts for messages that were dispatched after its filter was
+// registered, and no others.
+func TestFilterBits(t *testing.T) {
+	w := newFilterWorld(t)
+	bits := func(properties string) []byte { return w.Bits(nil, "T", []byte(properties)) }
+	if b := bits("a\x015\x02"); b != nil {
+		t.Errorf("a topic without filters: %x", b)
+	}
+	w.logEnd = 1000
+	w.subscribe("G", "T:SQL92:5:a > 1")
+	w.subscribe("H", "T:SQL92:5:a > 7")
+	w.subscribe("I", "U:SQL92:5:a > 0")
+	of := func(group string) *Filter { return w.Get("T", group) }
+	later := w.now.UnixMilli() + 1
+	for _, tt := range []struct {
+		properties string
+		g, h       bool
+	}{{"a\x011\x02", false, false}, {"a\x015\x02", true, false}, {"a\x018\x02", true, true}, {"a\x01x\x02", false, false}, {"", false, false}} {
+		b := bits(tt.properties)
+		if len(b) != 14 || of("G").MatchBits(1000, later, b) != tt.g || of("H").MatchBits(1000, later, b) != tt.h {
+			t.Errorf("%q: %x", tt.properties, b)
+		}
+	}
+	none := make([]byte, 14)
+	for _, tt := range []struct {
+		situation   string
+		offset, now int64
+		bits        []byte
+		want        bool
+	}{
+		{"a message that the group does not want", 1000, later, none, false},
+		{"written before the filter was there", 999, later, none, true},
+		{"stored before", 1000, later - 1, none, true},
+		{"without bits", 1000, later, nil, true},
+		{"with those of another size of the filter", 1000, later, make([]byte, 13), true},
+	} {
+		if got := of("G").MatchBits(tt.offset, tt.now, tt.bits); got != tt.want {
+			t.Errorf("%s: %v", tt.situation, got)
+		}
+	}
+
+	w.now, w.logEnd = w.now.Add(time.Hour), 2000
+	w.subscribe("G", "T:SQL92:6:a > 1") // a newer version of the same
+	if of("G").MatchBits(1000, later, none) {
+		t.Error("a newer version of the same expression begins anew")
+	}
+	w.subscribe("G", "T:SQL92:7:a > 2")
+	if !of("G").MatchBits(1999, w.now.UnixMilli()+1, none) || of("G").MatchBits(2000, w.now.UnixMilli()+1, none) {
+		t.Error("another expression does not begin at the end of the log")
+	}
+	w.subscribe("G") // nobody is there; its bits go on
+	w.sweep()
+	if b := bits("a\x015\x02"); !of("G").MatchBits(2000, w.now.UnixMilli()+1, b) || filter.Has(b, of("H").positions) {
+		t.Errorf("of a group without members: %x", b)
+	}
+	w.now = w.now.Add(w.keep)
+	w.sweep()
+	if of("G") != nil || len(w.byTopic["T"]) != 1 {
+		t.Errorf("forgotten: %v", w.byTopic["T"])
+	}
+}
+
+// Settings of the bit maps that changed make what is there worthless.
+func TestFilterBitsOfOtherSettings(t *testing.T) {
+	w := newFilterWorld(t)
+	w.subscribe("G", "T:SQL92:5:a > 1")
+	must(t, w.Flush())
+	born := w.Get("T", "G").born
+	for _, tt := range []struct {
+		bloom filter.Bloom
+		born  time.Duration
+	}{{filter.NewBloom(20, 32), 0}, {filter.NewBloom(10, 32), time.Hour}, {filter.NewBloom(20, 64), time.Hour}} {
+		o := w.o
+		o.Bloom, o.Now = tt.bloom, func() time.Time { return w.now.Add(time.Hour) }
+		f := OpenFilters(o)
+		if x := f.Get("T", "G"); x == nil || x.born != born+tt.born.Milliseconds() || x.mapSize != tt.bloom.Bits/8 {
+			t.Errorf("%+v: %+v", tt.bloom, x)
+		}
+	}
+}
+
+func BenchmarkFilterBits(b *testing.B) {
+	f := OpenFilters(FiltersOptions{Path: filepath.Join(b.TempDir(), "none"), Logger: slog.Default(), Compile: filter.Compile, Bloom: filter.NewBloom(20, 32),
+		Consumers: func(string) *Consumers { return nil }, Keep: func() time.Duration { return time.Hour }})
+	for g := range 4 {
+		expr, err := filter.Compile(fmt.Sprintf("a > %d", g))
+		must(b, err)
+		name := fmt.Sprint("G", g)
+		f.put(filterName{"T", name}, f.filter("T", name, "", 1, expr))
+	}
+	properties := []byte("UNIQ_KEY\x017F00000100002A9F0000000000000001\x02a\x012\x02TAGS\x01TagA\x02")
+	var dst []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		dst = f.Bits(dst, "T", properties)
+	}
 }
