@@ -329,7 +329,9 @@ var javaBloom = filter.NewBloom(20, 32)
 func javaBits(t *testing.T) func(d *Deps) {
 	groups := javaGroups(t)
 	return func(d *Deps) {
-		d.DelayOf = func(level int) time.Duration { return map[int]time.Duration{1: time.Second, 2: 5 * time.Second, 18: 2 * time.Hour}[level] }
+		d.DelayOf = func(level int) time.Duration {
+			return map[int]time.Duration{1: time.Second, 2: 5 * time.Second, 18: 2 * time.Hour}[level]
+		}
 		d.FilterBits = func(_ []byte, topic string, properties []byte) []byte {
 			if phase, _ := message.FindProperty(properties, "phase"); topic != "FT" || string(phase) == "0" {
 				return nil

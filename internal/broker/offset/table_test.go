@@ -292,6 +292,53 @@ func TestFilesOfRocketMQ(t *testing.T) {
 	}
 }
 
+// The file of a broker with light topics has the progress of light groups in a table of its own.
+func TestLightFileOfRocketMQ(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("testdata", "light-offsets-5.5.0.json"))
+	must(t, err)
+	o := options(t.TempDir())
+	o.Light = true
+	must(t, os.WriteFile(o.Path, b, 0o644))
+	table := open(t, o)
+	for group, want := range map[string]int64{"%LMQ%g": 5, "GG": 7} {
+		if got, ok := table.Query("%LMQ%a", group, 0); !ok || got != want {
+			t.Errorf("%s is at %d, %v", group, got, ok)
+		}
+	}
+	var want, again file
+	must(t, javajson.Unmarshal(b, &want))
+	must(t, javajson.Unmarshal(table.Encode(), &again))
+	if d := cmp.Diff(want, again); d != "" {
+		t.Error(d)
+	}
+	var topics struct {
+		GroupTopicMap map[string][]string `json:"groupTopicMap"`
+	}
+	must(t, javajson.Unmarshal(table.Encode(), &topics))
+	if d := cmp.Diff(map[string][]string{"GG": {"%LMQ%a"}}, topics.GroupTopicMap); d != "" {
+		t.Error(d)
+	}
+}
+
+// A broker whose light topics were just switched on goes on with what it knew.
+func TestProgressFromBefore(t *testing.T) {
+	dir := t.TempDir()
+	before := options(dir)
+	must(t, os.WriteFile(before.Path, []byte(`{"offsetTable":{"T@G":{0:5}}}`), 0o644))
+	o := options(dir)
+	o.Path, o.Before, o.Light = filepath.Join(dir, "lmqConsumerOffset.json"), before.Path, true
+	table := open(t, o)
+	table.Commit("T", "H", 1, 6)
+	must(t, table.Flush())
+	must(t, os.WriteFile(before.Path, []byte(`{"offsetTable":{"T@G":{0:99}}}`), 0o644))
+	table = open(t, o)
+	for group, want := range map[string]int64{"G": 5, "H": 6} {
+		if got := table.Offsets("T", group); len(got) != 1 || got[0]+got[1] != want {
+			t.Errorf("%s is at %v, want %d", group, got, want)
+		}
+	}
+}
+
 func TestQuotedQueueIDs(t *testing.T) {
 	o := options(t.TempDir())
 	must(t, os.WriteFile(o.Path, []byte(`{"offsetTable":{"T@G":{"0":5,1:"6"},"rubbish":{0:1},"T@G@broadcast":{0:2}}}`), 0o644))
