@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,8 +78,14 @@ func (f *verifyFlags) run(cmd *cobra.Command, dir string) error {
 	if o.Store, err = inspect.FindStore(dir); err != nil {
 		return err
 	}
+	comma := func(r rune) bool { return r == ',' }
 	if dirs := cfg.Broker.Store.CommitLogDir; dirs != "" {
-		o.Store.LogDirs = strings.FieldsFunc(dirs, func(r rune) bool { return r == ',' })
+		o.Store.LogDirs = strings.FieldsFunc(dirs, comma)
+	}
+	for _, dir := range strings.FieldsFunc(cfg.Broker.Store.OldLogDirs, comma) {
+		if !slices.Contains(o.Store.LogDirs, dir) {
+			o.Store.LogDirs = append(o.Store.LogDirs, dir)
+		}
 	}
 	if o.DelayOf, err = cfg.DelayOf(); err != nil {
 		return err

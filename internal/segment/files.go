@@ -33,7 +33,8 @@ func (e *SizeError) Error() string {
 // remove is the caller's affair.
 type Files struct {
 	handles *Handles
-	dirs    []string // the file that begins at s belongs into dirs[s/size%len(dirs)]
+	dirs    []string // a new file that begins at s belongs into dirs[s/size%turns]
+	turns   int      // of the folders, the first ones; no files are made in the others
 	size    int64
 
 	mu     sync.RWMutex
@@ -46,16 +47,22 @@ type Files struct {
 // short, because the size was not durable yet or because somebody cut it; what it lacked reads as zero. Names that are
 // no offsets and folders are left alone.
 func Open(handles *Handles, size int64, dirs ...string) (*Files, error) {
-	return open(handles, size, false, dirs)
+	return open(handles, size, false, dirs, nil)
+}
+
+// OpenBeside is Open for a run that has files in further folders, too, in which none are made any more.
+func OpenBeside(handles *Handles, size int64, dirs, old []string) (*Files, error) {
+	return open(handles, size, false, dirs, old)
 }
 
 // OpenDerived is Open for what can be made again: it removes empty files wherever they are, which may leave holes.
 func OpenDerived(handles *Handles, size int64, dirs ...string) (*Files, error) {
-	return open(handles, size, true, dirs)
+	return open(handles, size, true, dirs, nil)
 }
 
-func open(handles *Handles, size int64, derived bool, dirs []string) (*Files, error) {
-	f := &Files{handles: handles, dirs: dirs, size: size}
+func open(handles *Handles, size int64, derived bool, dirs, old []string) (*Files, error) {
+	f := &Files{handles: handles, dirs: slices.Concat(dirs, old), turns: len(dirs), size: size}
+	dirs = f.dirs
 	if len(dirs) > 1 {
 		f.where = make(map[int64]int)
 	}
@@ -226,7 +233,7 @@ func (f *Files) dir(start int64) string {
 	if i, ok := f.where[start]; ok {
 		return f.dirs[i]
 	}
-	return f.dirs[start/f.size%int64(len(f.dirs))]
+	return f.dirs[start/f.size%int64(f.turns)]
 }
 
 func (f *Files) path(start int64) string { return filepath.Join(f.dir(start), Name(start)) }

@@ -194,6 +194,37 @@ func TestSeveralFolders(t *testing.T) {
 	}
 }
 
+// Folders of old files are read and emptied, and get no new ones.
+func TestOldFolders(t *testing.T) {
+	a, b, old := t.TempDir(), t.TempDir(), t.TempDir()
+	f, h := newRun(t, faultfs.OS, 4, 100, old)
+	if err := errors.Join(f.Create(0), f.Create(100), f.WriteAt([]byte("old"), 100)); err != nil {
+		t.Fatal(err)
+	}
+	f, err := OpenBeside(h, 100, []string{a, b}, []string{old})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for start := int64(200); start < 600; start += 100 {
+		if err := f.Create(start); err != nil {
+			t.Fatal(err)
+		}
+		if dir := filepath.Dir(f.Path(start)); dir != []string{a, b}[start/100%2] {
+			t.Errorf("file %d is made in %s", start, dir)
+		}
+	}
+	text := make([]byte, 3)
+	if _, err := f.ReadAt(text, 100); err != nil || string(text) != "old" || f.Len() != 6 || len(f.Holes()) > 0 {
+		t.Errorf("read %q, %v; %d files", text, err, f.Len())
+	}
+	if err := f.Remove(0); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(old); err != nil || len(left) != 1 {
+		t.Errorf("%d old files are left, %v", len(left), err)
+	}
+}
+
 // A file that is removed while somebody reads it stays readable for that reader, and its descriptor goes with the last
 // one.
 func TestRemoveUnderReader(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +36,7 @@ type Config struct {
 
 	Root            string        `rmq:"storePathRootDir,restart"`
 	CommitLogDir    string        `rmq:"storePathCommitLog,restart"` // "": Root/commitlog; several folders, separated by commas, take turns
+	OldLogDirs      string        `rmq:"readOnlyCommitLogStorePaths,restart"` // separated by commas: folders of the log in which no new files are made
 	LogFileBytes    int64         `rmq:"mappedFileSizeCommitLog,min=4096,restart"`
 	QueueFileBytes  int64         `rmq:"mappedFileSizeConsumeQueue,min=20,restart"`      // rounded up to whole units of 20
 	BatchFileBytes  int64         `rmq:"mapperFileSizeBatchConsumeQueue,min=46,restart"` // likewise, of 46
@@ -153,6 +155,7 @@ func (c *Config) Validate() error {
 	}
 	wrong(c.Root == "", "storePathRootDir is empty")
 	wrong(c.Flush != SyncFlush && c.Flush != AsyncFlush, "flushDiskType is %q, it must be %s or %s", c.Flush, SyncFlush, AsyncFlush)
+	wrong(len(c.logDirs()) == 0, "readOnlyCommitLogStorePaths names all folders of storePathCommitLog: no file could be made")
 	wrong(c.LogFileBytes < 4096, "mappedFileSizeCommitLog is %d, at least 4096 bytes are needed", c.LogFileBytes)
 	wrong(c.QueueFileBytes < 20, "mappedFileSizeConsumeQueue is %d, at least 20 bytes are needed", c.QueueFileBytes)
 	wrong(c.BatchFileBytes < 46, "mapperFileSizeBatchConsumeQueue is %d, at least 46 bytes are needed", c.BatchFileBytes)
@@ -180,16 +183,25 @@ func deleteHours(text string) (hours [24]bool, err error) {
 	return hours, nil
 }
 
-// logDirs are the folders of the log.
+// logDirs are the folders of the log that files are made in.
 func (c *Config) logDirs() []string {
-	var dirs []string
-	for dir := range strings.SplitSeq(c.CommitLogDir, ",") {
+	dirs := splitDirs(c.CommitLogDir)
+	if len(dirs) == 0 {
+		dirs = []string{filepath.Join(c.Root, "commitlog")}
+	}
+	old := c.oldLogDirs()
+	return slices.DeleteFunc(dirs, func(dir string) bool { return slices.Contains(old, dir) })
+}
+
+// oldLogDirs are those that have files, but get none.
+func (c *Config) oldLogDirs() []string { return splitDirs(c.OldLogDirs) }
+
+// splitDirs gives the folders in a list that is separated by commas.
+func splitDirs(list string) (dirs []string) {
+	for dir := range strings.SplitSeq(list, ",") {
 		if dir = strings.TrimSpace(dir); dir != "" {
 			dirs = append(dirs, filepath.Clean(dir))
 		}
-	}
-	if len(dirs) == 0 {
-		dirs = []string{filepath.Join(c.Root, "commitlog")}
 	}
 	return dirs
 }

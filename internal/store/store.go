@@ -115,6 +115,11 @@ func (s *Store) open(ctx context.Context) error {
 			return fmt.Errorf("create the store's folder: %w", err)
 		}
 	}
+	for _, dir := range cfg.oldLogDirs() {
+		if _, err := s.fs.Stat(dir); err != nil {
+			return fmt.Errorf("a folder of readOnlyCommitLogStorePaths cannot be looked at: %w", err)
+		}
+	}
 	if err := s.takeLock(); err != nil {
 		return err
 	}
@@ -184,7 +189,7 @@ func (s *Store) logConfig() commitlog.Config {
 	cfg := s.config()
 	return commitlog.Config{
 		Now:     s.day,
-		Handles: s.handles, Dirs: cfg.logDirs(), FileSize: cfg.LogFileBytes, Logger: s.logger,
+		Handles: s.handles, Dirs: cfg.logDirs(), OldDirs: cfg.oldLogDirs(), FileSize: cfg.LogFileBytes, Logger: s.logger,
 		Sync: cfg.Flush == SyncFlush, SyncTimeout: cfg.Flushing.SyncTimeout,
 		FlushInterval: cfg.Flushing.Interval, FlushLeast: int64(cfg.Flushing.LeastPages) * 4096, FlushThorough: cfg.Flushing.Thorough,
 		TailBytes: cfg.Files.TailBytes, PendingBytes: cfg.Files.PendingBytes, Ahead: cfg.Files.AheadBytes,

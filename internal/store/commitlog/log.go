@@ -25,6 +25,7 @@ var (
 type Config struct {
 	Handles  *segment.Handles
 	Dirs     []string // where the files are; several take turns
+	OldDirs  []string // where files are, too, but no new ones are made
 	FileSize int64    // bytes of each file
 	Logger   *slog.Logger
 
@@ -100,7 +101,7 @@ type Log struct {
 
 // Open lists the files of the log. They are to be scanned for the end, which Start is given.
 func Open(cfg Config) (*Log, error) {
-	files, err := segment.Open(cfg.Handles, cfg.FileSize, cfg.Dirs...)
+	files, err := segment.OpenBeside(cfg.Handles, cfg.FileSize, cfg.Dirs, cfg.OldDirs)
 	if err != nil {
 		return nil, fmt.Errorf("open the commit log: %w", err)
 	}
