@@ -8,8 +8,8 @@ package broker
 // Runs on the goroutine that read the request: decode, check, divert, hand to the store with a waiter that answers when
 // the promise of the flush holds. What may have to create a topic or wait for the disk runs on the send lane instead.
 //
-// Not done: transactions (TRAN_MSG), timer messages (TIMER_*), light topics (INNER_MULTI_DISPATCH), static topics. The
-// first two are refused with a remark that says so.
+// Not done: transactions (TRAN_MSG), timer messages (TIMER_*), static topics. The first two are refused with a remark that
+// says so.
 
 import (
 	"fmt"

@@ -35,7 +35,7 @@ type Config struct {
 	Extra     ExtraConfig
 
 	Root            string        `rmq:"storePathRootDir,restart"`
-	CommitLogDir    string        `rmq:"storePathCommitLog,restart"` // "": Root/commitlog; several folders, separated by commas, take turns
+	CommitLogDir    string        `rmq:"storePathCommitLog,restart"`          // "": Root/commitlog; several folders, separated by commas, take turns
 	OldLogDirs      string        `rmq:"readOnlyCommitLogStorePaths,restart"` // separated by commas: folders of the log in which no new files are made
 	LogFileBytes    int64         `rmq:"mappedFileSizeCommitLog,min=4096,restart"`
 	QueueFileBytes  int64         `rmq:"mappedFileSizeConsumeQueue,min=20,restart"`      // rounded up to whole units of 20
