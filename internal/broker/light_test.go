@@ -55,8 +55,10 @@ func TestLightTopics(t *testing.T) {
 	if a := r.first("%LMQ%direct", 0); string(a.Topic) != "%LMQ%direct" {
 		t.Errorf("sent to a light topic: %s", a.Topic)
 	}
-	if a := r.trySend(topic, "x", props("INNER_MULTI_DISPATCH=%LMQ%a,plain")); a.Code != protocol.MessageIllegal || !strings.Contains(a.Remark, `"plain"`) {
-		t.Errorf("a list of names that are not light queues: %d %s", a.Code, a.Remark)
+	for _, delay := range []string{"", " DELAY=1"} {
+		if a := r.trySend(topic, "x", props("INNER_MULTI_DISPATCH=%LMQ%a,plain"+delay)); a.Code != protocol.MessageIllegal || !strings.Contains(a.Remark, `"plain"`) {
+			t.Errorf("a list of names that are not light queues%s: %d %s", delay, a.Code, a.Remark)
+		}
 	}
 
 	if got := string(r.success(protocol.GetTopicConfig, ext{"topic": "%LMQ%a"}).Body); !strings.Contains(got, `"readQueueNums":1`) || !strings.Contains(got, `"perm":6`) {
@@ -85,6 +87,20 @@ func TestLightTopicLongPoll(t *testing.T) {
 	r.send(topic, "new", props("INNER_MULTI_DISPATCH=%LMQ%a"))
 	if a := <-held; a.bodies() != "new" {
 		t.Errorf("%s with %q", status(a.answer), a.bodies())
+	}
+}
+
+// A delayed message is in its light queues when its time has come. RocketMQ then writes its properties anew: it loses its
+// level, and says that nobody waits for it.
+func TestLightTopicAfterDelay(t *testing.T) {
+	r := start(t, lightQueues)
+	topic := r.topic()
+	r.send(topic, "later", props("INNER_MULTI_DISPATCH=%LMQ%a DELAY=1 UNIQ_KEY=K"))
+	m := r.first("%LMQ%a", 0)
+	want := "MSG_REGION\x01DefaultRegion\x02UNIQ_KEY\x01K\x02CLUSTER\x01DefaultCluster\x02INNER_MULTI_QUEUE_OFFSET\x010\x02WAIT\x01false\x02" +
+		"TRACE_ON\x01true\x02INNER_MULTI_DISPATCH\x01%LMQ%a\x02REAL_TOPIC\x01" + topic + "\x02REAL_QID\x010\x02"
+	if string(m.Topic) != topic || string(m.Properties) != want {
+		t.Errorf("delivered to %s with\n     %q,\nwant %q", m.Topic, m.Properties, want)
 	}
 }
 

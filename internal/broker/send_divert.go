@@ -4,10 +4,13 @@
 package broker
 
 import (
+	"fmt"
+
 	"github.com/goddard-mq/goddard/internal/broker/topic"
 	"github.com/goddard-mq/goddard/internal/message"
 	"github.com/goddard-mq/goddard/internal/protocol"
 	"github.com/goddard-mq/goddard/internal/remoting"
+	"github.com/goddard-mq/goddard/internal/store"
 )
 
 // divert decides where a message goes that was sent to t, and whether it goes anywhere, in RocketMQ's order: dead letter,
@@ -92,6 +95,25 @@ func (h *sender) checkLimits(s *sending) error {
 	}
 	if len(m.Body) > int(s.cfg.Store.MaxMessageBytes) || s.sent.innerNum || m.SysFlag&message.FlagInnerBatch != 0 {
 		return h.illegal(s.cfg)
+	}
+	if s.sent.lights != nil && s.cfg.Store.Light.Enable {
+		return h.checkLights(s)
+	}
+	return nil
+}
+
+// checkLights looks at what a message says of light queues: once it is stored, or waits for its delay, it is too late. The
+// record of such a message may be no larger than the body of others.
+func (h *sender) checkLights(s *sending) error {
+	m := &s.message
+	err := store.CheckLights(m.Topic, s.sent.lights)
+	if size := len(m.Body) + len(s.req.Properties); err == nil && size > int(s.cfg.Store.MaxMessageBytes) {
+		err = fmt.Errorf("%d bytes of body and properties for light queues, %d are allowed (maxMessageSize)", size, s.cfg.Store.MaxMessageBytes)
+	}
+	if err != nil {
+		e := h.illegal(s.cfg)
+		e.Remark += ": " + err.Error()
+		return e
 	}
 	return nil
 }

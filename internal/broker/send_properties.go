@@ -19,6 +19,7 @@ type sentProperties struct {
 	noWait      bool   // WAIT is there and not true
 	timer       bool   // any of the three wishes for a delivery time
 	innerNum    bool   // INNER_NUM
+	lights      []byte // INNER_MULTI_DISPATCH: names of light queues
 }
 
 func (p *sentProperties) read(text []byte) {
@@ -41,6 +42,8 @@ func (p *sentProperties) note(name, value []byte) {
 		p.noWait = !isTrue(value)
 	case message.PropInnerNum:
 		p.innerNum = true
+	case message.PropMultiDispatch:
+		p.lights = value
 	case message.PropDelay:
 		p.delay = value
 	case message.PropTimerDelaySec, message.PropTimerDelayMs, message.PropTimerDeliverMs:

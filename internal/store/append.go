@@ -68,7 +68,7 @@ func (s *Store) appendTo(q *queue, m *Message, w Waiter) (Status, error) {
 		return s.appendInner(q, m, w, seal)
 	}
 	if cfg.Light.Enable && !m.Batch && q.Layout() == consumequeue.Simple && queued(m.SysFlag) {
-		if names := lightsOf(q.topic, m.Properties); names != nil {
+		if names := lightNames(q.topic, m.Properties); names != nil {
 			return s.appendLight(q, m, names, w, seal)
 		}
 	}

@@ -37,13 +37,16 @@ const leastRecord = 80
 // lightsOf gives the names of the light queues that a message asks for; nil when it is for none.
 func lightsOf(topic, properties []byte) []byte {
 	names, ok := message.FindProperty(properties, message.PropMultiDispatch)
-	if !ok || len(bytes.TrimSpace(names)) == 0 {
-		return nil
-	}
-	if t := text(topic); strings.HasPrefix(t, retryPrefix) || strings.HasPrefix(t, systemPrefix) || t == scheduleTopic || t == halfTopic {
+	if !ok || !asksFor(names, text(topic)) {
 		return nil
 	}
 	return names
+}
+
+// asksFor tells whether a list of names that a message of a topic has means anything.
+func asksFor(list []byte, topic string) bool {
+	return len(bytes.TrimSpace(list)) > 0 && !strings.HasPrefix(topic, retryPrefix) && !strings.HasPrefix(topic, systemPrefix) &&
+		topic != scheduleTopic && topic != halfTopic
 }
 
 // splitLights gives the names in a list. Commas at its end do not count, as in Java.
@@ -51,8 +54,15 @@ func splitLights(names []byte) []string {
 	return strings.Split(strings.TrimRight(string(names), lightSeparator), lightSeparator)
 }
 
-// checkLights tells what is wrong with the light queues that a message for topic names. A Java broker takes some such
-// lists, and then stops to bring anything into its queues.
+// CheckLights tells what is wrong with the light queues that a message for topic names in INNER_MULTI_DISPATCH: then it is
+// stored as if it named none. A Java broker takes some such lists, and stops to bring anything into its queues.
+func CheckLights(topic string, list []byte) error {
+	if !asksFor(list, topic) {
+		return nil
+	}
+	return checkLights(topic, splitLights(list))
+}
+
 func checkLights(topic string, names []string) error {
 	for i, name := range names {
 		switch {
@@ -69,12 +79,21 @@ func checkLights(topic string, names []string) error {
 	return nil
 }
 
-// appendLight appends a message to its queue and to the light queues in the list of names.
-func (s *Store) appendLight(q *queue, m *Message, list []byte, w Waiter, seal bool) (Status, error) {
-	names := splitLights(list)
-	if err := checkLights(m.Topic, names); err != nil {
-		return MessageIllegal, err
+// lightNames gives the names of the light queues that a message is for.
+func lightNames(topic, properties []byte) []string {
+	list := lightsOf(topic, properties)
+	if list == nil {
+		return nil
 	}
+	names := splitLights(list)
+	if checkLights(text(topic), names) != nil {
+		return nil
+	}
+	return names
+}
+
+// appendLight appends a message to its queue and to the light queues of these names.
+func (s *Store) appendLight(q *queue, m *Message, names []string, w Waiter, seal bool) (Status, error) {
 	lights := make([]commitlog.Light, len(names)) // the log keeps them
 	for i, name := range names {
 		light, err := s.queueFor(name, 0)
@@ -88,22 +107,21 @@ func (s *Store) appendLight(q *queue, m *Message, list []byte, w Waiter, seal bo
 	}
 	b := drafts.Get().(*draftList)
 	defer b.giveBack()
-	properties := s.lightProperties(b, m.Properties, lights, seal)
+	properties := s.lightProperties(b, m, lights, seal)
 	if len(properties) > message.MaxProperties {
 		return PropertiesTooLong, tooLong(properties)
 	}
 	b.list = append(b.list, commitlog.Draft{Sealed: seal, Lights: lights})
 	d := &b.list[0]
 	s.draft(d, q, m, m.Body, properties, m.Flag)
-	if size, most := message.RecordSize(&d.Record), int(s.config().MaxMessageBytes); size > most {
-		return MessageIllegal, fmt.Errorf("a record of %d bytes for light queues, %d are allowed (maxMessageSize)", size, most)
-	}
 	return s.log.Append(&q.counter, b.list, w, m.NoWait)
 }
 
 // lightProperties makes the properties of a message for light queues, in the order in which a Java broker writes them,
-// with room for the digits of its offsets there, to which it lets the lights point.
-func (s *Store) lightProperties(b *draftList, own []byte, lights []commitlog.Light, seal bool) []byte {
+// with room for the digits of its offsets there, to which it lets the lights point. That broker writes them anew for light
+// queues, which shows in messages that were delayed.
+func (s *Store) lightProperties(b *draftList, m *Message, lights []commitlog.Light, seal bool) []byte {
+	own := m.Properties
 	var room []byte
 	digits := make([]int, len(lights))
 	for i := range lights {
@@ -117,8 +135,19 @@ func (s *Store) lightProperties(b *draftList, own []byte, lights []commitlog.Lig
 	if n := len(all); n > 0 && all[n-1] != 0x02 {
 		all = append(all, 0x02)
 	}
+	if m.Delayed {
+		all = message.AppendProperty(all, message.PropWait, "false")
+	}
 	all = message.AppendProperty(all, message.PropMultiQueueOffset, string(room))
-	b.properties = message.AppendInMapOrder(b.properties[:0], all, func(name []byte) bool { return string(name) == commitlog.SealName })
+	b.properties = message.AppendInMapOrder(b.properties[:0], all, func(name []byte) bool {
+		switch string(name) {
+		case commitlog.SealName:
+			return true
+		case message.PropDelay, message.PropTimerDeliverMs, message.PropTimerDelaySec:
+			return m.Delayed
+		}
+		return false
+	})
 	if seal {
 		b.properties = commitlog.AppendSeal(b.properties)
 	}
@@ -162,13 +191,12 @@ func (r *recovery) lights(rec *message.Record, fill bool) error {
 	if !r.s.dispatchesLights() || rec.SysFlag&message.FlagInnerBatch != 0 {
 		return nil
 	}
-	list := lightsOf(rec.Topic, rec.Properties)
 	given, _ := message.FindProperty(rec.Properties, message.PropMultiQueueOffset)
-	if len(list) == 0 || len(given) == 0 {
+	if len(given) == 0 {
 		return nil
 	}
-	names, offsets := splitLights(list), strings.Split(string(given), lightSeparator)
-	if checkLights(text(rec.Topic), names) != nil || len(offsets) != len(names) {
+	names, offsets := lightNames(rec.Topic, rec.Properties), strings.Split(string(given), lightSeparator)
+	if len(offsets) != len(names) {
 		return nil // nor has a Java broker units for it
 	}
 	for i, name := range names {

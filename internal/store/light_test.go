@@ -4,6 +4,7 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -146,36 +147,60 @@ func TestWhatIsInLightQueues(t *testing.T) {
 	}
 }
 
-func TestLightQueuesRefused(t *testing.T) {
-	long := strings.Repeat("x", 2000)
+// Lists of names that cannot be are told by CheckLights, and are no reason to lose a message that was stored before.
+func TestListsThatCannotBe(t *testing.T) {
+	tests := []struct{ situation, topic, list, why string }{
+		{"a name that is no light queue", "T", "plain", `names "plain", which is no light queue`},
+		{"one such name among others", "T", "%LMQ%a,plain", `names "plain"`},
+		{"an empty name in between", "T", "%LMQ%a,,%LMQ%b", `names ""`},
+		{"commas only", "T", ",,", `names ""`},
+		{"a prefix without a name", "T", "%LMQ%", `names "%LMQ%"`},
+		{"a path", "T", "%LMQ%../a", "cannot be the name of a folder"},
+		{"a long name", "T", "%LMQ%" + strings.Repeat("x", 251), "cannot be the name of a folder"},
+		{"twice the same", "T", "%LMQ%a,%LMQ%b,%LMQ%a", `names "%LMQ%a" twice`},
+		{"the topic itself", "%LMQ%self", "%LMQ%self", "the topic of the message itself"},
+		{"commas at the end", "T", "%LMQ%a,,", ""},
+		{"for a topic that has none", "%RETRY%G", "plain", ""},
+		{"nothing", "T", "", ""},
+	}
+	s := open(t, lit(small(t.TempDir())))
+	for i, tt := range tests {
+		t.Run(tt.situation, func(t *testing.T) {
+			if err := CheckLights(tt.topic, []byte(tt.list)); (err == nil) != (tt.why == "") || err != nil && !strings.Contains(err.Error(), tt.why) {
+				t.Errorf("%v, want %s", err, tt.why)
+			}
+			if tt.why == "" {
+				return
+			}
+			m := light("x", tt.list)
+			m.Topic, m.QueueID = tt.topic, int32(i)
+			a := put(t, s, m)[0]
+			if b, err := s.View(a.PhysicalOffset); err != nil || bytes.Contains(b, []byte(message.PropMultiQueueOffset)) {
+				t.Errorf("stored as %q, %v", b, err)
+			}
+		})
+	}
+	for _, name := range s.Queues() {
+		if strings.HasPrefix(name.Topic, "%LMQ%") && name.Topic != "%LMQ%self" {
+			t.Errorf("there is a queue %s", name.Topic)
+		}
+	}
+}
+
+func TestLightMessagesRefused(t *testing.T) {
 	own := msg("T", 1, "")
 	own.Batch = true
 	own.Body = message.AppendBatchItem(nil, message.BatchItem{Body: []byte("x"), Properties: []byte("INNER_MULTI_QUEUE_OFFSET\x013\x02")})
-	self := light("x", "%LMQ%self")
-	self.Topic = "%LMQ%self"
-	tests := []struct {
+	s := open(t, lit(small(t.TempDir())))
+	for _, tt := range []struct {
 		situation string
 		m         *Message
 		status    Status
 		why       string
 	}{
-		{"a name that is no light queue", light("x", "plain"), MessageIllegal, `names "plain", which is no light queue`},
-		{"one such name among others", light("x", "%LMQ%a,plain"), MessageIllegal, `names "plain"`},
-		{"an empty name in between", light("x", "%LMQ%a,,%LMQ%b"), MessageIllegal, `names ""`},
-		{"commas only", light("x", ",,"), MessageIllegal, `names ""`},
-		{"a prefix without a name", light("x", "%LMQ%"), MessageIllegal, `names "%LMQ%"`},
-		{"a path", light("x", "%LMQ%../a"), MessageIllegal, "cannot be the name of a folder"},
-		{"a long name", light("x", "%LMQ%"+long[:251]), MessageIllegal, "cannot be the name of a folder"},
-		{"twice the same", light("x", "%LMQ%a,%LMQ%b,%LMQ%a"), MessageIllegal, `names "%LMQ%a" twice`},
-		{"the topic itself", self, MessageIllegal, "the topic of the message itself"},
-		{"a record that is too large", light(long, "%LMQ%a"), MessageIllegal, "maxMessageSize"},
 		{"offsets in a batch", own, MessageIllegal, "INNER_MULTI_QUEUE_OFFSET"},
 		{"properties that become too long", msg("T", 1, "x", "P", strings.Repeat("p", message.MaxProperties-40), message.PropMultiDispatch, "%LMQ%a"), PropertiesTooLong, "properties of"},
-	}
-	cfg := lit(small(t.TempDir()))
-	cfg.MaxMessageBytes = 2048
-	s := open(t, cfg)
-	for _, tt := range tests {
+	} {
 		t.Run(tt.situation, func(t *testing.T) {
 			if a := try(t, s, tt.m); a.Status != tt.status || a.Err == nil || !strings.Contains(a.Err.Error(), tt.why) {
 				t.Errorf("%v: %v", a.Status, a.Err)

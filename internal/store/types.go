@@ -106,6 +106,7 @@ type Message struct {
 	Properties     []byte // final text, ends in 0x02 or is empty; of a batch: added to those of each item
 	Batch          bool   // Body is a client batch (message.EachBatchItem): stored as its items, together
 	InnerBatch     bool   // with Batch, in topics of batch queues: stored as one record with these properties, INNER_NUM and INNER_BASE
+	Delayed        bool   // it waited for its delay until now
 	NoWait         bool   // WAIT=false: do not wait for the disk
 }
 

@@ -94,7 +94,7 @@ func restore(record []byte) (store.Message, error) {
 	return store.Message{
 		Topic: string(topic), QueueID: int32(queueID), Flag: r.Flag, SysFlag: r.SysFlag,
 		BornTimestamp: r.BornTimestamp, BornHost: r.BornHost, StoreHost: r.StoreHost,
-		ReconsumeTimes: r.ReconsumeTimes, Body: r.Body, Properties: properties,
+		ReconsumeTimes: r.ReconsumeTimes, Body: r.Body, Properties: properties, Delayed: true,
 	}, nil
 }
 

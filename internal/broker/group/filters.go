@@ -136,7 +136,10 @@ func (f *Filters) Follow(group string) {
 // lags tells whether something that the members subscribe to is not registered.
 func (f *Filters) lags(c *Consumers) bool {
 	for _, s := range c.Subscriptions {
-		if !protocol.IsTagExpression(s.ExpressionType) && !f.Get(s.Topic, c.Group).is(s) {
+		if protocol.IsTagExpression(s.ExpressionType) {
+			continue
+		}
+		if x := f.Get(s.Topic, c.Group); !x.is(s) || x.dead != 0 {
 			return true
 		}
 	}
@@ -153,6 +156,9 @@ func (f *Filters) follow(group string, s *protocol.SubscriptionData) {
 	name := filterName{s.Topic, group}
 	old := f.Get(s.Topic, group)
 	if old.is(s) {
+		if old.dead != 0 {
+			f.put(name, old.diedAt(0))
+		}
 		return
 	}
 	expr, err := f.compile(s)

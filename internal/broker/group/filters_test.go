@@ -158,6 +158,9 @@ func TestFiltersNobodyWants(t *testing.T) {
 	pass(w.keep - time.Second)
 	w.is("(a > 1) v5")
 	w.subscribe("G", "T:SQL92:5:a > 1") // back in time
+	if w.Get("T", "G").dead != 0 {
+		t.Error("it is subscribed to, and counts as dead")
+	}
 	pass(time.Second)
 	pass(time.Hour)
 	w.is("(a > 1) v5")
