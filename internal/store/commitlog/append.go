@@ -162,10 +162,12 @@ func (l *Log) roomLocked(need int) *chunk {
 }
 
 func (l *Log) newGroupLocked() *group {
-	g := new(group)
+	var g *group
 	if n := len(l.spare); n > 0 {
 		g = l.spare[n-1]
 		l.spare = l.spare[:n-1]
+	} else {
+		g = new(group)
 	}
 	g.begin = l.pos
 	return g
