@@ -46,7 +46,7 @@ func (s *Store) dispatch(entries []commitlog.Entry, end int64) {
 		if q.Extended() {
 			s.dispatched.bits = s.extend(q, &at, e.Properties(), s.dispatched.bits)
 		}
-		place, pending := q.put(at)
+		place, pending := q.put(&at)
 		s.placedLocked(q, place, pending, e.QueueOffset)
 		if e.Lights != nil && lights {
 			s.placeLights(e)

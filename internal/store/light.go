@@ -94,7 +94,7 @@ func lightNames(topic, properties []byte) []string {
 
 // appendLight appends a message to its queue and to the light queues of these names.
 func (s *Store) appendLight(q *queue, m *Message, names []string, w Waiter, seal bool) (Status, error) {
-	lights := make([]commitlog.Light, len(names)) // the log keeps them
+	lights := make(commitlog.Lights, len(names)) // the log keeps them
 	for i, name := range names {
 		light, err := s.queueFor(name, 0)
 		if err != nil {
@@ -111,7 +111,7 @@ func (s *Store) appendLight(q *queue, m *Message, names []string, w Waiter, seal
 	if len(properties) > message.MaxProperties {
 		return PropertiesTooLong, tooLong(properties)
 	}
-	b.list = append(b.list, commitlog.Draft{Sealed: seal, Lights: lights})
+	b.list = append(b.list, commitlog.Draft{Sealed: seal, Lights: &lights})
 	d := &b.list[0]
 	s.draft(d, q, m, m.Body, properties, m.Flag)
 	return s.log.Append(&q.counter, b.list, w, m.NoWait)
@@ -120,7 +120,7 @@ func (s *Store) appendLight(q *queue, m *Message, names []string, w Waiter, seal
 // lightProperties makes the properties of a message for light queues, in the order in which a Java broker writes them,
 // with room for the digits of its offsets there, to which it lets the lights point. That broker writes them anew for light
 // queues, which shows in messages that were delayed.
-func (s *Store) lightProperties(b *draftList, m *Message, lights []commitlog.Light, seal bool) []byte {
+func (s *Store) lightProperties(b *draftList, m *Message, lights commitlog.Lights, seal bool) []byte {
 	own := m.Properties
 	var room []byte
 	digits := make([]int, len(lights))
@@ -164,10 +164,9 @@ var errOwnOffsets = errors.New(message.PropMultiQueueOffset + " in a batch: it i
 
 // placeLights puts a record that was dispatched into its light queues. s.dispatching is held.
 func (s *Store) placeLights(e *commitlog.Entry) {
-	for i := range e.Lights {
-		light := &e.Lights[i]
+	for _, light := range *e.Lights {
 		q := light.Counter.Owner.(*queue)
-		place, pending := q.put(placed{
+		place, pending := q.put(&placed{
 			physical: e.PhysicalOffset, offset: light.QueueOffset, size: int32(len(e.Record)), messages: 1,
 			tags: e.TagsCode, time: e.StoreTimestamp,
 		})
@@ -177,10 +176,10 @@ func (s *Store) placeLights(e *commitlog.Entry) {
 
 // arriveLights reports a record's arrival in its light queues.
 func (s *Store) arriveLights(e *commitlog.Entry) {
-	for i := range e.Lights {
-		q := e.Lights[i].Counter.Owner.(*queue)
+	for _, light := range *e.Lights {
+		q := light.Counter.Owner.(*queue)
 		s.deps.Arrived(Arrival{
-			Topic: q.name.Topic, QueueID: q.name.QueueID, Next: e.Lights[i].QueueOffset + 1, TagsCode: e.TagsCode,
+			Topic: q.name.Topic, QueueID: q.name.QueueID, Next: light.QueueOffset + 1, TagsCode: e.TagsCode,
 			StoreTimestamp: e.StoreTimestamp, Properties: e.Properties(),
 		})
 	}
@@ -221,7 +220,7 @@ func (r *recovery) light(rec *message.Record, name string, offset int64, fill bo
 	if q.Layout() != consumequeue.Simple || offset-q.End() > (rec.PhysicalOffset-q.Physical())/leastRecord {
 		return nil // there were not so many messages
 	}
-	return r.place(q, placed{
+	return r.place(q, &placed{
 		physical: rec.PhysicalOffset, offset: offset, size: rec.Size, messages: 1, tags: r.s.tagsCodeOf(rec), time: rec.StoreTimestamp,
 	}, fill)
 }

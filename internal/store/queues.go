@@ -86,7 +86,7 @@ func (s *Store) unsaved() int64 {
 }
 
 // put puts the unit of a record at the end of the queue: see consumequeue.Queue.Put.
-func (q *queue) put(r placed) (consumequeue.Place, int) {
+func (q *queue) put(r *placed) (consumequeue.Place, int) {
 	u := consumequeue.Unit{PhysicalOffset: r.physical, Size: r.size, TagsCode: r.tags}
 	if r.extended {
 		return q.PutExtended(r.offset, u, consumequeue.Extra{StoreTimestamp: r.time, Bits: r.bits})

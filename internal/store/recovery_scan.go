@@ -116,11 +116,11 @@ func (r *recovery) record(rec *message.Record, fill bool) error {
 		return nil // of a topic that was deleted and made anew
 	}
 	r.bits = r.s.extend(q, &at, rec.Properties, r.bits)
-	return r.place(q, at, fill)
+	return r.place(q, &at, fill)
 }
 
 // place puts a record into a queue.
-func (r *recovery) place(q *queue, at placed, fill bool) error {
+func (r *recovery) place(q *queue, at *placed, fill bool) error {
 	if fill && !r.rebuild {
 		if _, gap := r.gaps[q]; !gap {
 			return nil

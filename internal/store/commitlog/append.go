@@ -105,8 +105,11 @@ func fitsLocked(d *Draft, c *Counter) error {
 	if room := len(d.Offset); room > 0 && room != Digits(c.next) {
 		return ErrDigits
 	}
-	for i := range d.Lights {
-		switch light := &d.Lights[i]; {
+	if d.Lights == nil {
+		return nil
+	}
+	for _, light := range *d.Lights {
+		switch {
 		case light.Counter.gone:
 			return ErrQueueGone
 		case len(light.Offset) != Digits(light.Counter.next):
@@ -114,6 +117,23 @@ func fitsLocked(d *Draft, c *Counter) error {
 		}
 	}
 	return nil
+}
+
+// giveLocked gives the queues' next offsets out.
+func (l *Lights) giveLocked() {
+	for i := range *l {
+		light := &(*l)[i]
+		light.QueueOffset = light.Counter.next
+		light.Counter.next++
+		strconv.AppendInt(light.Offset[:0], light.QueueOffset, 10)
+	}
+}
+
+// takeBackLocked takes them back.
+func (l *Lights) takeBackLocked() {
+	for _, light := range *l {
+		light.Counter.next = light.QueueOffset
+	}
 }
 
 var errTooLarge = errors.New("larger than a file of the log")
@@ -186,11 +206,8 @@ func (l *Log) encodeLocked(d *Draft, c *Counter, now int64, dst *chunk) *Entry {
 		if len(d.Offset) > 0 {
 			strconv.AppendInt(d.Offset[:0], r.QueueOffset, 10)
 		}
-		for i := range d.Lights {
-			light := &d.Lights[i]
-			light.QueueOffset = light.Counter.next
-			light.Counter.next++
-			strconv.AppendInt(light.Offset[:0], light.QueueOffset, 10)
+		if d.Lights != nil {
+			d.Lights.giveLocked()
 		}
 	}
 	end := dst.used + int(r.Size)

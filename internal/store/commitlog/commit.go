@@ -109,8 +109,8 @@ func (l *Log) writeFailed(g *group, err error) {
 				continue
 			}
 			e.Counter.next = e.QueueOffset
-			for j := range e.Lights {
-				e.Lights[j].Counter.next = e.Lights[j].QueueOffset
+			if e.Lights != nil {
+				e.Lights.takeBackLocked()
 			}
 		}
 	}

@@ -83,9 +83,12 @@ type Draft struct {
 	Messages int32
 	Offset   []byte
 
-	// Lights are further queues that get the record. Append fills in their offsets and keeps the slice.
-	Lights []Light
+	// Lights are further queues that get the record, nil for none. Append fills in their offsets and keeps them.
+	Lights *Lights
 }
+
+// Lights are the further queues of one record.
+type Lights []Light
 
 // Light is a further queue that a record is in (RocketMQ: LMQ, light message queue).
 type Light struct {
@@ -102,8 +105,8 @@ type Entry struct {
 	QueueOffset    int64
 	StoreTimestamp int64 // ms
 	TagsCode       int64
-	Lights         []Light
-	Messages       int32 // in the record: more than 1 in an inner batch
+	Lights         *Lights // nil: none
+	Messages       int32   // in the record: more than 1 in an inner batch
 
 	propertiesLen int32
 	count         int32 // records of this append, of which this is the first; 0 for the others
