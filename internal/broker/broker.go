@@ -280,7 +280,7 @@ func (b *Broker) wire() error {
 		Expiry:   func() time.Duration { return b.cfg.Load().Clients.ChannelExpiry },
 		RealTime: func() bool { return b.cfg.Load().Groups.RealTimeNotify },
 	})
-	b.locks = group.NewLocks()
+	b.locks = group.NewLocks(func() time.Duration { return b.cfg.Load().Groups.LockLife })
 	b.broadcast = offset.NewBroadcast(offset.BroadcastOptions{
 		Offsets: b.offsets, Online: b.isMemberID, Begin: b.beginOfBroadcast,
 		Expiry:    func() time.Duration { return b.cfg.Load().Offsets.BroadcastExpiry },

@@ -78,7 +78,10 @@ type GroupConfig struct {
 	RealTimeNotify  bool `rmq:"realTimeNotifyConsumerChange"`
 	ServerSideReset bool `rmq:"useServerSideResetOffset"`
 	RejectPull      bool `rmq:"rejectPullConsumerEnable"` // refuse pulls of clients that are not members
-	Check           CheckConfig
+	// LockLife is how long a queue of ordered consumption stays locked when its owner is gone without a word. Not less than
+	// the 30 s for which clients trust a lock; more makes a group wait longer after a crash. In RocketMQ a system property.
+	LockLife time.Duration `rmq:"rocketmq.broker.rebalance.lockMaxLiveTime,ms,min=30000"`
+	Check    CheckConfig
 }
 
 // CheckConfig says when something is taken to be wrong with a consumer group (room trouble). The keys are Goddard's own.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/goddard-mq/goddard/internal/broker/delay"
+	"github.com/goddard-mq/goddard/internal/broker/group"
 	"github.com/goddard-mq/goddard/internal/protocol"
 	"github.com/goddard-mq/goddard/internal/store"
 )
@@ -37,7 +38,8 @@ func DefaultConfig() Config {
 		},
 		Groups: GroupConfig{
 			AutoCreate: true, CreateSystem: true, NotifyChange: true, RealTimeNotify: true, ServerSideReset: true,
-			Check: CheckConfig{Every: 10 * time.Second, Unconsumed: 2 * time.Minute, Stuck: 5 * time.Minute},
+			LockLife: group.LockLife,
+			Check:    CheckConfig{Every: 10 * time.Second, Unconsumed: 2 * time.Minute, Stuck: 5 * time.Minute},
 		},
 		Send: SendConfig{StoreReplies: true, BusyAfter: time.Second, DelayLevels: delay.DefaultLevels, DelayStats: true, DetailStats: true},
 		Pull: PullConfig{

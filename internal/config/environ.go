@@ -16,13 +16,13 @@ import (
 const EnvPrefix = "GODDARD_"
 
 // EnvName is the variable for a key: flushDiskType is GODDARD_FLUSH_DISK_TYPE, brokerIP1 is GODDARD_BROKER_IP1. It
-// takes flag names too: nameserver-listen is GODDARD_NAMESERVER_LISTEN.
+// takes flag names too: nameserver-listen is GODDARD_NAMESERVER_LISTEN. A dot becomes an underscore as well.
 func EnvName(key string) string {
 	var out strings.Builder
 	out.WriteString(EnvPrefix)
 	runes := []rune(key)
 	for i, r := range runes {
-		if r == '-' {
+		if r == '-' || r == '.' {
 			out.WriteByte('_')
 			continue
 		}

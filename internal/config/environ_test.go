@@ -14,6 +14,7 @@ func TestEnvName(t *testing.T) {
 		"flushDiskType": "GODDARD_FLUSH_DISK_TYPE", "brokerIP1": "GODDARD_BROKER_IP1", "brokerId": "GODDARD_BROKER_ID",
 		"dLegerGroup": "GODDARD_D_LEGER_GROUP", "usePIDColdCtrStrategy": "GODDARD_USE_PID_COLD_CTR_STRATEGY",
 		"enableRetryTopicV2": "GODDARD_ENABLE_RETRY_TOPIC_V2", "useTLS": "GODDARD_USE_TLS", "nameserver-listen": "GODDARD_NAMESERVER_LISTEN",
+		"rocketmq.broker.rebalance.lockMaxLiveTime": "GODDARD_ROCKETMQ_BROKER_REBALANCE_LOCK_MAX_LIVE_TIME",
 	} {
 		if got := EnvName(key); got != want {
 			t.Errorf("EnvName(%s) = %s, want %s", key, got, want)

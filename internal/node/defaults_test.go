@@ -24,6 +24,8 @@ var ownKeys = map[string]string{
 	"consumerGroupCheckInterval": "looks at consumer groups",
 	"unconsumedQueueTimeout":     "when a queue that nobody pulls is a fault",
 	"stuckConsumerTimeout":       "when a member that does not commit is one",
+
+	"rocketmq.broker.rebalance.lockMaxLiveTime": "a system property of the JVM there",
 }
 
 // otherDefaults are the keys whose default is not what RocketMQ 5.5.0 answered, with the reason.

@@ -86,7 +86,7 @@ func TestSharedClientIDs(t *testing.T) {
 
 func TestHolder(t *testing.T) {
 	now := time.UnixMilli(1_000_000)
-	locks := NewLocks()
+	locks := NewLocks(lockLife)
 	q := queues(0)[0]
 	locks.Lock("G", "A", queues(0), now)
 	for at, want := range map[time.Duration]string{0: "A", LockLife: "A", LockLife + 1: ""} {

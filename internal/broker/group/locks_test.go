@@ -20,6 +20,8 @@ func queues(ids ...int32) []protocol.MessageQueue {
 	return list
 }
 
+func lockLife() time.Duration { return LockLife }
+
 func TestLocks(t *testing.T) {
 	start := time.UnixMilli(1_000_000)
 	type step struct {
@@ -62,7 +64,7 @@ func TestLocks(t *testing.T) {
 		{"no queues", []step{{0, "G", "A", false, nil, []int32{}}}},
 	} {
 		t.Run(c.situation, func(t *testing.T) {
-			locks := NewLocks()
+			locks := NewLocks(lockLife)
 			for i, s := range c.steps {
 				if s.unlock {
 					locks.Unlock(s.group, s.client, queues(s.ask...))
@@ -77,9 +79,24 @@ func TestLocks(t *testing.T) {
 	}
 }
 
+// A setting that changes applies to locks that were taken before.
+func TestLockLifeChanges(t *testing.T) {
+	life, start := LockLife, time.UnixMilli(1_000_000)
+	locks := NewLocks(func() time.Duration { return life })
+	locks.Lock("G", "A", queues(0), start)
+	after := start.Add(31 * time.Second)
+	if held := locks.Lock("G", "B", queues(0), after); len(held) != 0 {
+		t.Fatal("taken from its owner")
+	}
+	life = 30 * time.Second
+	if held := locks.Lock("G", "B", queues(0), after); len(held) != 1 {
+		t.Fatal("not taken although its time is over")
+	}
+}
+
 func TestAllExpired(t *testing.T) {
 	now := time.UnixMilli(1_000_000)
-	locks := NewLocks()
+	locks := NewLocks(lockLife)
 	if !locks.AllExpired("G", now) {
 		t.Fatal("locked from the start")
 	}
@@ -94,7 +111,7 @@ func TestAllExpired(t *testing.T) {
 
 func TestExpiredLocksAreForgotten(t *testing.T) {
 	now := time.UnixMilli(1_000_000)
-	locks := NewLocks()
+	locks := NewLocks(lockLife)
 	for i := range int32(100) {
 		locks.Lock("G", "A", queues(i), now)
 	}
