@@ -41,7 +41,8 @@ type jvm struct {
 	cmd    *exec.Cmd
 }
 
-func startJVM(t *testing.T, generation string, args ...string) *jvm {
+// javaCommand is interop.Main with the client of a generation.
+func javaCommand(t *testing.T, generation string, args ...string) *exec.Cmd {
 	t.Helper()
 	if err := buildJava(); err != nil {
 		t.Fatal(err)
@@ -51,12 +52,17 @@ func startJVM(t *testing.T, generation string, args ...string) *jvm {
 		t.Fatal(err)
 	}
 	home := t.TempDir() // log files, local offsets
-	j := &jvm{}
-	j.cmd = exec.Command("java", append([]string{"-Xmx512m", "-XX:TieredStopAtLevel=1", "-Djava.security.manager=allow", "-Duser.home=" + home,
+	return exec.Command("java", append([]string{"-Xmx512m", "-XX:TieredStopAtLevel=1", "-Djava.security.manager=allow", "-Duser.home=" + home,
 		"-Drocketmq.client.logUseSlf4j=false", "-Drocketmq.home.dir=" + rocketmqHome(t, home),
 		"--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED", "--add-opens=java.base/java.nio=ALL-UNNAMED", "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
 		"-cp", filepath.Join(base, "classes") + ":" + filepath.Join(base, "lib", "*"), "interop.Main"}, args...)...)
+}
+
+func startJVM(t *testing.T, generation string, args ...string) *jvm {
+	t.Helper()
+	j := &jvm{cmd: javaCommand(t, generation, args...)}
 	j.cmd.Stderr = &j.stderr
+	var err error
 	if j.in, err = j.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}

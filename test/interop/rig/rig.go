@@ -29,7 +29,9 @@ import (
 type Server interface {
 	NameServer() string
 	Broker() string
-	RestartBroker() error     // kill -9, start on the same data
+	KillBroker()              // kill -9
+	StartBroker() error       // again, on the same data
+	RestartBroker() error     // both
 	RestartNameServer() error // the same
 	Store() string            // the broker's store folder
 }
@@ -147,12 +149,18 @@ func (g *goddard) NameServer() string { return g.ns }
 func (g *goddard) Store() string      { return filepath.Join(g.data, "store") }
 func (g *goddard) Broker() string     { return g.addr }
 
-func (g *goddard) RestartBroker() error {
-	g.broker.kill()
+func (g *goddard) KillBroker() { g.broker.kill() }
+
+func (g *goddard) StartBroker() error {
 	if err := g.broker.start(); err != nil {
 		return err
 	}
 	return registered(g.ns)
+}
+
+func (g *goddard) RestartBroker() error {
+	g.KillBroker()
+	return g.StartBroker()
 }
 
 func (g *goddard) RestartNameServer() error {
@@ -206,8 +214,14 @@ func (o *oracle) kill(name string) {
 	}
 }
 
+func (o *oracle) KillBroker() { o.kill("broker") }
+
 func (o *oracle) RestartBroker() error {
-	o.kill("broker")
+	o.KillBroker()
+	return o.StartBroker()
+}
+
+func (o *oracle) StartBroker() error {
 	if err := o.run(append([]string{"broker", "5", o.dir, fmt.Sprint(o.port + 10), o.NameServer()}, o.set...)...); err != nil {
 		return err
 	}

@@ -6,11 +6,13 @@ package interop;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 
 /**
  * Main NAMESERVERS SCENARIO...: runs each by name, says "@passed name" or "@failed name text".
  * Main NAMESERVERS member TOPIC GROUP, sender TOPIC, admin: does what the lines on its input say.
  * Main NAMESERVERS traced TOPIC GROUP: sends and consumes with message trace on.
+ * Main NAMESERVERS worker WORD..., load WORD...: consumes, or sends, until its input ends.
  */
 public final class Main {
   private Main() {}
@@ -33,6 +35,15 @@ public final class Main {
     }
     if (args[1].equals("traced")) {
       Peer.traced(harness, args[0], args[2], args[3]);
+      Runtime.getRuntime().halt(0);
+    }
+    String[] words = Arrays.copyOfRange(args, 2, args.length);
+    if (args[1].equals("worker")) {
+      Worker.run(harness, args[0], words);
+      Runtime.getRuntime().halt(0);
+    }
+    if (args[1].equals("load")) {
+      Load.run(harness, args[0], words);
       Runtime.getRuntime().halt(0);
     }
     Scenarios scenarios = new Scenarios(args[0], harness);
