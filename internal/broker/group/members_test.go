@@ -494,23 +494,3 @@ func TestLookUpOfMembersTakesNoMemory(t *testing.T) {
 		t.Fatalf("%v allocations", n)
 	}
 }
-
-func BenchmarkHeartbeat(b *testing.B) {
-	m := NewMembers(MembersOptions{Logger: slog.New(slog.DiscardHandler)})
-	nc, other := net.Pipe()
-	defer other.Close()
-	conn := remoting.NewConn(nc, nil, remoting.DefaultConfig())
-	defer conn.Close()
-	now := time.Now()
-	var all []Membership
-	for i := range 20_000 {
-		g := fmt.Sprint("group-", i)
-		all = append(all, membership(g, sub("T", "*", 1), sub("%RETRY%"+g, "*", 1)))
-		m.Join(Client{Conn: conn, ID: "a"}, all[i], now)
-	}
-	b.ReportAllocs()
-	b.ResetTimer()
-	for i := range b.N {
-		m.Join(Client{Conn: conn, ID: "a"}, all[i%len(all)], now)
-	}
-}
