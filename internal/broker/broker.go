@@ -191,6 +191,12 @@ func (b *Broker) openTables() (err error) {
 	}
 	file := func(name string) string { return filepath.Join(dir, name) }
 
+	again := &rebirths{
+		topics:  func(name string) *topic.Config { return b.topics.Get(name) },
+		readers: func(name string) []string { return b.members.GroupsOf(name) },
+		reset:   func(topic, group string, queue int32, to int64) { b.offsets.Reset(topic, group, queue, to) },
+		wake:    b.lot.WakeTopic,
+	}
 	if b.topics, err = topic.Open(topic.Options{
 		Path: file("topics.json"), Logger: b.log, Cluster: cfg.Identity.Cluster, Broker: cfg.Identity.Name,
 		System: topic.System{
@@ -201,7 +207,10 @@ func (b *Broker) openTables() (err error) {
 		AutoCreate: func() bool { return b.cfg.Load().Topics.AutoCreate },
 		AllowMixed: func() bool { return b.cfg.Load().Topics.MixedMessageType },
 		Light:      cfg.Store.Light.Enable,
-		Changed:    b.registrar.changed,
+		Changed: func(names []string) {
+			b.registrar.changed(names)
+			again.changed(names)
+		},
 	}); err != nil {
 		return err
 	}

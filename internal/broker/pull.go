@@ -152,8 +152,9 @@ func (h *pullHandler) serve(x *remoting.Exchange, inline bool) (*remoting.Comman
 		p.body, p.result = h.store.Read(p.body[:0], &p.read)
 		h.setPulled(p, p.req.Topic, p.req.Group, x.Conn)
 	}
-	// As in RocketMQ also by the pull that learns of a reset; the client commits what it was told right after.
-	if p.req.SysFlag&protocol.PullCommit != 0 {
+	// As in RocketMQ also by the pull that learns of a reset; the client commits what it was told right after. But progress in a
+	// topic that was deleted means nothing in the one that was made anew.
+	if p.req.SysFlag&protocol.PullCommit != 0 && (p.result.Status != store.OffsetReset || p.req.CommitOffset <= p.result.Max) {
 		h.offsets.CommitBytes(p.req.Topic, p.req.Group, p.req.QueueID, p.req.CommitOffset)
 	}
 	h.complete(p, cfg)

@@ -157,6 +157,20 @@ func (l *Lot) Wake(p *Pull) {
 	s.mu.Unlock()
 }
 
+// WakeTopic resumes all pulls of a topic.
+func (l *Lot) WakeTopic(topic string) {
+	for i := range l.shards {
+		s := &l.shards[i]
+		s.mu.Lock()
+		for key := range s.queues {
+			for key.topic == topic && s.queues[key] != nil {
+				l.takeLocked(s, s.queues[key])
+			}
+		}
+		s.mu.Unlock()
+	}
+}
+
 // takeLocked takes p out of its shard and has it resumed.
 func (l *Lot) takeLocked(s *shard, p *Pull) {
 	s.unlink(p)
