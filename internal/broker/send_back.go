@@ -10,6 +10,7 @@ package broker
 
 import (
 	"math/rand/v2"
+	"time"
 
 	"github.com/goddard-mq/goddard/internal/broker/group"
 	"github.com/goddard-mq/goddard/internal/broker/topic"
@@ -31,7 +32,8 @@ type viewer interface {
 // sendBackHandler serves 36, on the send lane.
 type sendBackHandler struct {
 	*sender
-	log viewer
+	log   viewer
+	alive comebacks
 }
 
 func (h *sendBackHandler) serve(x *remoting.Exchange) (*remoting.Command, error) {
@@ -72,11 +74,23 @@ func (h *sendBackHandler) serve(x *remoting.Exchange) (*remoting.Command, error)
 	if err != nil {
 		return nil, err
 	}
+	back := comeback{g.GroupName, req.Offset}
+	if now := time.Now(); !h.alive.begin(back, now, now.Add(h.lives(m))) {
+		return &remoting.Command{Code: protocol.Success}, nil
+	}
 	h.stats.SendBack(g.GroupName, string(record.Topic))
 	h.inFlight.Add(1)
-	h.store.Append(m, &backWaiter{sender: h.sender, reply: x.ReplyTo(), message: *m})
+	h.store.Append(m, &backWaiter{handler: h, back: back, reply: x.ReplyTo(), message: *m})
 	h.store.Commit()
 	return nil, nil
+}
+
+// lives tells for how long a copy exists at least.
+func (h *sendBackHandler) lives(m *store.Message) time.Duration {
+	if m.Topic == protocol.TopicSchedule {
+		return h.levels().Delay(int(m.QueueID) + 1)
+	}
+	return deadFor
 }
 
 // retryTopic gives the group's retry topic when it is on disk: recovery would leave the messages of a topic that it does
@@ -171,17 +185,19 @@ func comebackProperties(r *message.Record, m *store.Message, level int, reason s
 
 // backWaiter answers when the copy is stored.
 type backWaiter struct {
-	sender  *sender
+	handler *sendBackHandler
+	back    comeback
 	reply   remoting.ReplyTo
 	message store.Message
 }
 
 // Appended queues the answer (store.Waiter). Anything but OK makes the client send the message to its retry topic itself.
 func (w *backWaiter) Appended(a *store.Appended) {
-	w.sender.inFlight.Add(-1)
-	w.sender.count(&w.message, a)
+	w.handler.inFlight.Add(-1)
+	w.handler.count(&w.message, a)
 	answer := &remoting.Command{Code: protocol.Success}
 	if a.Status != store.OK {
+		w.handler.alive.failed(w.back)
 		answer.Code, answer.Remark = protocol.SystemError, a.Status.String()
 		if a.Err != nil {
 			answer.Remark += ": " + a.Err.Error()

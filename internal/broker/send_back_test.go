@@ -186,6 +186,69 @@ func TestDeadLettersOfSendBacks(t *testing.T) {
 	}
 }
 
+// A message that two members had comes back once, whoever gives it back how often, as long as the first copy is on its way; and
+// is one dead letter. Another group's copy is its own.
+func TestSendBackTwice(t *testing.T) {
+	r := start(t, func(c *Config) { c.Send.DelayLevels = "1s 1h" })
+	topic, group, other := r.topic(), r.group(), r.group()
+	r.send(topic, "x", nil)
+	m := r.first(topic, 0)
+	back := func(group string, level int32) {
+		t.Helper()
+		if a := r.sendBack(&m, group, level, protocol.CurrentVersion, nil); a.Code != protocol.Success {
+			t.Fatalf("answer %d %s", a.Code, a.Remark)
+		}
+	}
+	staged := func(level int32) int64 {
+		_, end := r.store.QueueRange(protocol.TopicSchedule, level-1)
+		return end
+	}
+	for range 3 {
+		back(group, 2)
+	}
+	back(other, 2)
+	r.readable(protocol.TopicSchedule, 1, 2)
+	if n := staged(2); n != 2 {
+		t.Errorf("%d copies of two groups", n)
+	}
+	third := r.group()
+	back(third, 1)
+	r.readable("%RETRY%"+third, 0, 1) // it has come: who fails on the old one again gets another
+	back(third, 1)
+	r.readable("%RETRY%"+third, 0, 2)
+	fourth := r.group()
+	for range 3 {
+		back(fourth, -1)
+	}
+	r.readable("%DLQ%"+fourth, 0, 1)
+	if _, end := r.store.QueueRange("%DLQ%"+fourth, 0); end != 1 {
+		t.Errorf("%d dead letters", end)
+	}
+}
+
+func TestComebacksAreBounded(t *testing.T) {
+	var c comebacks
+	now := time.Now()
+	for i := range int64(maxComebacks) * 3 {
+		if !c.begin(comeback{"G", i}, now, now.Add(time.Hour)) {
+			t.Fatalf("message %d is known", i)
+		}
+	}
+	if n := len(c.until); n > maxComebacks {
+		t.Errorf("%d are remembered", n)
+	}
+	last := comeback{"G", maxComebacks*3 - 1}
+	if c.begin(last, now, now.Add(time.Hour)) {
+		t.Error("the last one is forgotten")
+	}
+	if c.failed(last); !c.begin(last, now, now.Add(time.Second)) {
+		t.Error("one that was not stored is still known")
+	}
+	if !c.begin(last, now.Add(time.Minute), now.Add(time.Hour)) {
+		t.Error("one whose time is over is still known")
+	}
+}
+
 func TestSendBackRefusals(t *testing.T) {
 	r := start(t)
 	topic, group := r.topic(), r.group()
