@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -192,10 +193,11 @@ func (p *Producer) result(res SendResult, err *Error) (SendResult, error) {
 func (p *Producer) tries(ctx context.Context, o *outgoing, r *route.Route) (SendResult, *Error) {
 	var kept *SendResult
 	last := &Error{Code: CodeTimeout, Op: "send to topic " + o.topic, Err: context.DeadlineExceeded}
-	avoid, n := "", 0
+	var tried []string
+	n := 0
 	for ; n <= p.cfg.retries && ctx.Err() == nil; n++ {
-		q := p.pick(o.topic, r, avoid, n > 0)
-		avoid = q.BrokerName
+		q := p.pick(o.topic, r, tried)
+		tried = append(tried, q.BrokerName)
 		res, err := p.tryBounded(ctx, o, r, q, n == p.cfg.retries)
 		switch {
 		case err != nil && (!err.retryable() || errors.Is(err, context.Canceled)):
@@ -265,12 +267,18 @@ func (p *Producer) master(r *route.Route, q Queue) (string, *Error) {
 
 func opQueue(q Queue) string { return "send to queue " + q.String() }
 
-// pick chooses the queue of a try.
-func (p *Producer) pick(topic string, r *route.Route, avoid string, again bool) protocol.MessageQueue {
-	if !p.cfg.avoidSlow {
-		return p.rotation.pick(topic, r.Write, avoid)
+// pick chooses the queue of a try, after those at the brokers tried. All brokers have their turn before one is tried
+// again, and none twice in a row while there is another.
+func (p *Producer) pick(topic string, r *route.Route, tried []string) protocol.MessageQueue {
+	avoid := ""
+	if len(tried) > 0 {
+		avoid = tried[len(tried)-1]
 	}
-	if again {
+	if !p.cfg.avoidSlow {
+		return p.rotation.pick(topic, r.Write, avoid,
+			func(b string) bool { return !slices.Contains(tried, b) }, func(string) bool { return true })
+	}
+	if len(tried) > 0 {
 		p.rotation.reset(topic) // many that failed together shall not move on together
 	}
 	now := time.Now()

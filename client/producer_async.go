@@ -54,7 +54,8 @@ type asyncSend struct {
 	o        *outgoing
 	r        *route.Route
 	q        protocol.MessageQueue
-	fixed    bool // to that queue only
+	tried    []string // brokers, before that of q
+	fixed    bool     // to that queue only
 	deadline time.Time
 	left     int  // tries
 	again    bool // at the same broker, after GO_AWAY
@@ -78,7 +79,7 @@ func (a *asyncSend) start(ctx context.Context, shardingKey string) *Error {
 	if a.fixed = shardingKey != ""; a.fixed {
 		a.q = byKey(shardingKey, a.r.Write)
 	} else {
-		a.q = a.p.pick(a.o.topic, a.r, "", false)
+		a.q = a.p.pick(a.o.topic, a.r, nil)
 	}
 	return nil
 }
@@ -144,7 +145,8 @@ func (a *asyncSend) failed(err *Error) {
 	a.left--
 	a.again = false
 	if !a.fixed {
-		a.q = a.p.pick(a.o.topic, a.r, a.q.BrokerName, true)
+		a.tried = append(a.tried, a.q.BrokerName)
+		a.q = a.p.pick(a.o.topic, a.r, a.tried)
 	}
 	go a.send() // may dial: not on the goroutine that told of the failure
 }
@@ -167,7 +169,7 @@ func (p *Producer) SendOneway(ctx context.Context, m *Message) error {
 	if failed != nil {
 		return failed
 	}
-	wire := p.pick(o.topic, r, "", false)
+	wire := p.pick(o.topic, r, nil)
 	if m.ShardingKey != "" {
 		wire = byKey(m.ShardingKey, r.Write)
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -83,6 +84,35 @@ func TestSendGoesOnToAnotherBroker(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// As long as there is a broker that was not tried no other is tried again, also while other sends go round the same queues.
+func TestEachBrokerIsTriedBeforeOneIsTriedAgain(t *testing.T) {
+	s := newScripted(t, "a", "b", "c", "d")
+	for _, name := range []string{"a", "b", "c"} {
+		s.brokers[name].on(protocol.SendMessageV2, code(protocol.SystemBusy))
+	}
+	p := s.producer(SendRetries(3))
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			for range 20 {
+				if _, err := p.Send(t.Context(), hello()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	for _, name := range []string{"a", "b", "c"} {
+		s.brokers[name].on(protocol.SendMessageV2, hangUp)
+	}
+	p = s.producer(AsyncSendRetries(3))
+	for range 20 {
+		if _, err := sendAsync(t, p, hello()); err != nil {
+			t.Errorf("async: %v", err)
+		}
 	}
 }
 
