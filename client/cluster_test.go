@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -443,8 +445,8 @@ func TestStartAndStopManyTimes(t *testing.T) {
 	c := testcluster.Start(t, testcluster.Config{})
 	send(t, producer(t, c), &client.Message{Topic: "Again", Body: []byte("x")})
 	readAll(t, c, "Again") // by then the name server knows the topic
-	before := runtime.NumGoroutine()
-	for i := range 30 {
+	before, files := runtime.NumGoroutine(), openFiles()
+	for i := range 100 {
 		p, err := client.NewProducer(client.NameServers(c.NameServerText()))
 		if err != nil {
 			t.Fatal(err)
@@ -477,5 +479,64 @@ func TestStartAndStopManyTimes(t *testing.T) {
 			}
 		}
 	}
-	await(t, "goroutines as before", func() bool { return runtime.NumGoroutine() <= before+5 })
+	await(t, "goroutines and sockets as before", func() bool { return runtime.NumGoroutine() <= before+5 && openFiles() <= files+5 })
+	s := newSeen()
+	consumer(t, c, "LastGroup", "Again", s.handler(""))
+	await(t, "the last one consumes", func() bool { return s.counts()["x"] == 101 })
+}
+
+// openFiles is how many this process has open, 0 where that cannot be told.
+func openFiles() int {
+	all, _ := os.ReadDir("/proc/self/fd")
+	return len(all)
+}
+
+// What never started, or failed to, leaves nothing behind, and may be closed at any time and more than once.
+func TestFailedStartsLeaveNothing(t *testing.T) {
+	c := testcluster.Start(t, testcluster.Config{})
+	nobody, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and answers nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = nobody.Close() }()
+	handler := newSeen().handler("")
+	before, files := runtime.NumGoroutine(), openFiles()
+	for i := range 100 {
+		if _, err := client.NewConsumer("bad group", handler, client.NameServers(c.NameServerText()), client.Subscribe("T", client.Filter{})); err == nil {
+			t.Fatal("a group with a blank was taken")
+		}
+		var closers []func() error
+		for _, ns := range []string{"127.0.0.1:1", nobody.Addr().String()} {
+			m, err := client.NewConsumer("CG", handler, client.NameServers(ns), client.Subscribe("T", client.Filter{}), client.CallTimeout(20*time.Millisecond))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+			if err := m.Start(ctx); err == nil {
+				t.Errorf("started without a name server")
+			}
+			cancel()
+			p, err := client.NewProducer(client.NameServers(ns), client.SendTimeout(20*time.Millisecond), client.SendRetries(0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.SendAsync(t.Context(), &client.Message{Topic: "T", Body: []byte("x")}, func(client.SendResult, error) {}); err == nil && i == 0 {
+				t.Log("a send was begun although nobody answers") // its callback tells
+			}
+			closers = append(closers, m.Close, p.Close)
+		}
+		never, err := client.NewConsumer("CG", handler, client.NameServers(c.NameServerText()), client.Subscribe("T", client.Filter{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		closers = append(closers, never.Close)
+		for _, closes := range closers {
+			for range 2 {
+				if err := closes(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	await(t, "goroutines and sockets as before", func() bool { return runtime.NumGoroutine() <= before+5 && openFiles() <= files+5 })
 }
