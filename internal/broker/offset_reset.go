@@ -54,6 +54,7 @@ type resetHandler struct {
 	members resetMembers
 	offsets resetOffsets
 	store   resetBounds
+	wake    func(topic string) // pulls that are held
 }
 
 func (h *resetHandler) reset(x *remoting.Exchange) (*remoting.Command, error) {
@@ -110,7 +111,9 @@ func (h *resetHandler) resetHere(cfg *Config, t *topic.Config, req *protocol.Res
 		h.offsets.Reset(req.Topic, req.Group, q, offset)
 		table[protocol.MessageQueue{BrokerName: cfg.Identity.Name, QueueID: q, Topic: req.Topic}] = offset
 	}
-	return table, h.offsets.Flush()
+	err := h.offsets.Flush()
+	h.wake(req.Topic) // so that members learn it now, not when their pulls' time is over
+	return table, err
 }
 
 // offsetAt gives the queue's first offset at or after a time; before all time is its end.

@@ -57,6 +57,22 @@ func TestPendingReset(t *testing.T) {
 	r.committed(topic, g, 0, nil).offset("4")
 }
 
+// A pull that is held learns of a reset at once; one of another group goes on as when its time is over.
+func TestResetWhileAPullIsHeld(t *testing.T) {
+	r := start(t)
+	topic, g, other := r.topic(), r.group(), r.group()
+	r.fill(topic, 5, "")
+	got, others := r.held(topic, g, 5, time.Minute, nil), r.held(topic, other, 5, time.Minute, nil)
+	r.nowHeld(2)
+	r.reset(topic, g, ext{"timestamp": 0}).is(protocol.Success, "")
+	if s := status((<-got).answer); s != "21OFFSET_RESET 0 0 5" {
+		t.Errorf("the group's pull is answered %s", s)
+	}
+	if s := status((<-others).answer); s != "19OFFSET_OVERFLOW_ONE 5 0 5" {
+		t.Errorf("another group's pull is answered %s", s)
+	}
+}
+
 func TestResetByTime(t *testing.T) {
 	r := start(t)
 	topic, g := r.topic(), r.group()

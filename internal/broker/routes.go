@@ -55,7 +55,7 @@ func (b *Broker) newHandlers() *handlers {
 		members: &membersHandler{cfg: b.cfg, members: b.members, offsets: b.offsets},
 		locks:   &lockHandler{locks: b.locks},
 		offsets: &offsetHandler{cfg: b.cfg, topics: b.topics, groups: b.groups, offsets: b.offsets, store: b.store},
-		reset:   &resetHandler{cfg: b.cfg, topics: b.topics, groups: b.groups, members: b.members, offsets: b.offsets, store: b.store},
+		reset:   &resetHandler{cfg: b.cfg, topics: b.topics, groups: b.groups, members: b.members, offsets: b.offsets, store: b.store, wake: b.lot.WakeTopic},
 		topics:  &topicHandler{cfg: b.cfg, topics: b.topics, offsets: b.offsets, broadcast: b.broadcast, store: b.store, stats: b.stats},
 		groups:  &groupHandler{cfg: b.cfg, groups: b.groups, topics: b.topics, offsets: b.offsets, broadcast: b.broadcast, stats: b.stats},
 		check:   &checkHandler{faults: b.trouble},
