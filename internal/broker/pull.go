@@ -13,6 +13,7 @@ package broker
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -157,6 +158,9 @@ func (h *pullHandler) serve(x *remoting.Exchange, inline bool) (*remoting.Comman
 	if p.req.SysFlag&protocol.PullCommit != 0 && (p.result.Status != store.OffsetReset || p.req.CommitOffset <= p.result.Max) {
 		h.offsets.CommitBytes(p.req.Topic, p.req.Group, p.req.QueueID, p.req.CommitOffset)
 	}
+	if p.result.Status == store.Unreadable {
+		return nil, fmt.Errorf("read topic %s, queue %d, offset %d: %w", p.topic.TopicName, p.req.QueueID, p.req.QueueOffset, p.result.Err)
+	}
 	h.complete(p, cfg)
 	h.follow(p)
 	if p.answer.Code == protocol.PullNotFound && p.req.SysFlag&protocol.PullSuspend != 0 {
@@ -216,6 +220,9 @@ func (h *pullHandler) complete(p *pulling, cfg *Config) {
 		}
 	}
 	p.answer = remoting.Command{Code: pullCode(r.Status, p.read.Offset), Remark: r.Status.String(), Header: &p.header}
+	if r.Err != nil {
+		p.answer.Remark = r.Err.Error()
+	}
 	if r.Status == store.Found {
 		p.answer.Body = p.body
 		h.count(p)
@@ -247,6 +254,8 @@ func pullCode(s store.ReadStatus, offset int64) int32 {
 		return protocol.PullNotFound
 	case store.OffsetFoundNull, store.OffsetOverflowOne:
 		return protocol.PullNotFound
+	case store.Unreadable:
+		return protocol.SystemError
 	}
 	return protocol.PullOffsetMoved
 }

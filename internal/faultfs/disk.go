@@ -38,6 +38,12 @@ const (
 	OpSyncAll  OpKind = "sync all"
 )
 
+// The operations that a ReadFault may refuse. They change nothing and do not count.
+const (
+	OpOpen OpKind = "open" // of a file that is there
+	OpRead OpKind = "read"
+)
+
 // Op is one operation on a Disk.
 type Op struct {
 	Kind   OpKind
@@ -59,6 +65,7 @@ type Disk struct {
 	cutAt int // the operation at which the power goes; 0: never
 	off   bool
 	fault func(Op) error
+	reads func(Op) error
 	trace func(Op)
 	room  int64 // bytes that files may take; <0: no bound
 	taken int64
@@ -91,6 +98,24 @@ func (d *Disk) Fault(f func(Op) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.fault = f
+}
+
+// ReadFault asks f before each OpOpen and OpRead; an error of f is the operation's. nil takes it away.
+func (d *Disk) ReadFault(f func(Op) error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.reads = f
+}
+
+// mayRead asks the ReadFault.
+func (d *Disk) mayRead(op Op) error {
+	if d.reads == nil {
+		return nil
+	}
+	if err := d.reads(op); err != nil {
+		return &fs.PathError{Op: string(op.Kind), Path: op.Path, Err: err}
+	}
+	return nil
 }
 
 // Trace calls f with each changing operation that is carried out.
@@ -214,6 +239,10 @@ func (d *Disk) Open(name string, flag int) (File, error) {
 		d.change(nameOp{kind: OpCreate, path: name, node: n})
 		if cut {
 			return nil, ErrPowerCut
+		}
+	default:
+		if err := d.mayRead(Op{Kind: OpOpen, Path: name}); err != nil {
+			return nil, err
 		}
 	}
 	return &diskFile{d: d, node: n, name: name}, nil

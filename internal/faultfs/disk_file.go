@@ -201,6 +201,9 @@ func (f *diskFile) ReadAt(p []byte, off int64) (int, error) {
 		return 0, err
 	}
 	n := int64(len(p))
+	if err := f.d.mayRead(Op{Kind: OpRead, Path: f.name, Off: off, N: n}); err != nil {
+		return 0, err
+	}
 	if off+n > f.node.now.size {
 		n = max(f.node.now.size-off, 0)
 	}

@@ -4,8 +4,10 @@
 package faultfs
 
 import (
+	"errors"
 	"io"
 	"io/fs"
+	"syscall"
 )
 
 // FS is a file system. Names are paths as the operating system takes them. Errors are *fs.PathError or wrap a
@@ -67,4 +69,21 @@ func (u Usage) Ratio() float64 {
 		return 0
 	}
 	return float64(used) / float64(used+u.Available)
+}
+
+// Lost tells whether an error of reading is the disk's word that the bytes are gone: they cannot be read, or the file is
+// shorter. Every other error may be over when the read is tried again.
+func Lost(err error) bool {
+	if errors.Is(err, io.EOF) {
+		return true
+	}
+	var no syscall.Errno
+	if !errors.As(err, &no) {
+		return false
+	}
+	switch no {
+	case syscall.EIO, syscall.EBADMSG, syscall.EILSEQ, syscall.ENODATA:
+		return true
+	}
+	return no == euclean
 }

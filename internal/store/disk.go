@@ -28,7 +28,6 @@ type diskWatch struct {
 	lastRound  time.Time                          // of retention; used by the watching goroutine only
 	minute     time.Time                          // when the counts below were taken; used by the watching goroutine only
 	putsBefore [commitlog.PutBuckets]atomic.Int64 // appends by the time they took, up to then
-	damageTold atomic.Int64                       // when a damaged message was logged, ns by the steady clock; 0: never
 }
 
 // watchEvery is how often the disks are looked at, and one that was full is tried again.

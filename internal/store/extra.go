@@ -44,7 +44,7 @@ func (s *Store) resolved(q *queue, u consumequeue.Unit) consumequeue.Unit {
 		return u
 	}
 	u.TagsCode = 0
-	if b, err := s.log.Read(nil, u.PhysicalOffset, int(u.Size)); err == nil && holdsRecord(b, u) {
+	if b, err := s.log.Read(nil, u.PhysicalOffset, int(u.Size)); err == nil && check(b, u, true) == nil {
 		var r message.Record
 		if _, err := message.DecodeRecord(b, &r, false); err == nil {
 			u.TagsCode = s.tagsCodeOf(&r)

@@ -24,6 +24,7 @@ type Info struct {
 	PutTimes                               [13]int64 // appends of the last minute, begun or whole, by the time they took, in RocketMQ's buckets (putMessageDistributeTime)
 	PutMax, GetMax                         time.Duration
 	Gets, GetsFound, GetsMiss, Transferred int64
+	Damaged                                int64 // messages and entries of queues that reads left out because they are damaged
 }
 
 var _ = [1]int{}[13-commitlog.PutBuckets]
@@ -36,7 +37,7 @@ func (s *Store) Info() Info {
 		Appended: log.Stats.Appended.Load(), AppendedBytes: log.Stats.Bytes.Load(), Failed: log.Stats.Failed.Load() + s.rejected.Load(),
 		Writable: s.Writable(), PutMax: time.Duration(log.Stats.PutMax.Load()), GetMax: time.Duration(s.reads.longest.Load()),
 		Gets: s.reads.gets.Load(), GetsFound: s.reads.found.Load(), GetsMiss: s.reads.miss.Load(), Transferred: s.reads.transferred.Load(),
-		EarliestTimestamp: -1,
+		EarliestTimestamp: -1, Damaged: s.damage.met.Load(),
 	}
 	i.Flushed, _ = log.Flushed()
 	s.dispatching.Lock()

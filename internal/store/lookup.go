@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/goddard-mq/goddard/internal/faultfs"
 	"github.com/goddard-mq/goddard/internal/message"
 	"github.com/goddard-mq/goddard/internal/store/commitlog"
+	"github.com/goddard-mq/goddard/internal/store/consumequeue"
 )
 
 // ErrNoMessage: there is no message at this place.
@@ -19,17 +21,29 @@ var ErrNoMessage = errors.New("no message at this offset")
 // View reads the record at a physical offset. ErrNoMessage when there is none.
 func (s *Store) View(physicalOffset int64) ([]byte, error) {
 	var r message.Record
-	b, err := s.log.Record(nil, physicalOffset, &r)
-	if errors.Is(err, commitlog.ErrNoRecord) {
+	b, err := s.record(nil, physicalOffset, &r)
+	switch {
+	case err == commitlog.ErrNoRecord:
 		return nil, ErrNoMessage
-	}
-	if err != nil {
+	case errors.Is(err, commitlog.ErrNoRecord), faultfs.Lost(err): // damaged
+		return nil, fmt.Errorf("%w: %w", ErrNoMessage, err)
+	case err != nil:
 		return nil, fmt.Errorf("read the message at %d: %w", physicalOffset, err)
 	}
 	if physicalOffset < s.floorOf(text(r.Topic)) {
 		return nil, ErrNoMessage
 	}
 	return b, nil
+}
+
+// record is commitlog.Log.Record that tells of damage.
+func (s *Store) record(dst []byte, physical int64, r *message.Record) ([]byte, error) {
+	dst, err := s.log.Record(dst, physical, r)
+	bad := (*commitlog.BadRecord)(nil)
+	if errors.As(err, &bad) || faultfs.Lost(err) {
+		s.damage.record(nil, consumequeue.Unit{PhysicalOffset: physical, Size: r.Size}, err)
+	}
+	return dst, err
 }
 
 // storeTime is the store time, ms, of the record at a physical offset, as queues ask for it.
@@ -153,7 +167,7 @@ func (s *Store) query(topic, key string, tags bool, most int, begin, end int64) 
 			return false
 		}
 		var err error
-		if scratch, err = s.log.Record(scratch[:0], physical, &r); err != nil {
+		if scratch, err = s.record(scratch[:0], physical, &r); err != nil {
 			return physical >= s.log.Min()
 		}
 		if string(r.Topic) == topic && r.StoreTimestamp >= begin && r.StoreTimestamp <= end && matches(r.Properties, key, tags) {
@@ -167,7 +181,7 @@ func (s *Store) query(topic, key string, tags bool, most int, begin, end int64) 
 	}
 	slices.Sort(found)
 	for _, physical := range found {
-		records, err := s.log.Record(res.Records, physical, &r)
+		records, err := s.record(res.Records, physical, &r)
 		if err != nil {
 			continue // removed meanwhile
 		}

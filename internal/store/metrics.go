@@ -40,6 +40,8 @@ var metrics = []struct {
 		func(i *Info) float64 { return float64(i.Gets) }},
 	{desc("goddard_store_read_messages_total", "Messages read from queues."), prometheus.CounterValue,
 		func(i *Info) float64 { return float64(i.Transferred) }},
+	{desc("goddard_store_damaged_reads_total", "Messages and entries of queues that reads left out because they are damaged."), prometheus.CounterValue,
+		func(i *Info) float64 { return float64(i.Damaged) }},
 	{desc("goddard_store_disk_used_ratio", "Part of the log's file system in use, 0 to 1."), prometheus.GaugeValue,
 		func(i *Info) float64 { return i.DiskUsedRatio }},
 	{desc("goddard_store_writable", "1 when messages are accepted."), prometheus.GaugeValue,

@@ -4,14 +4,12 @@
 package store
 
 import (
-	"encoding/binary"
 	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/goddard-mq/goddard/internal/message"
-	"github.com/goddard-mq/goddard/internal/segment"
 	"github.com/goddard-mq/goddard/internal/store/consumequeue"
 )
 
@@ -92,6 +90,8 @@ type reading struct {
 	skipBelow int64 // after a miss: the log has nothing below
 	limit     int64 // queue offset from which on no unit is looked at
 	missed    bool  // the last record looked for was not there
+	fault     error // why the unit or record at Next cannot be read now
+	lostUnit  error // why the unit that is looked at next is lost
 	cold      *coldBlock
 	extras    []byte // read beside the queue
 	extrasAt  int64  // address of the first one
@@ -147,22 +147,28 @@ func (x *reading) run() {
 			count = max(left, 1)
 		}
 		b, err := x.q.Read(x.units[:0], n, count)
-		if err != nil {
+		if errors.Is(err, consumequeue.ErrNoUnit) {
 			if n == first {
 				res.Status, res.Next = OffsetFoundNull, x.q.OffsetOf(fileEnd)
 				return
 			}
 			break
 		}
+		if err != nil {
+			b = x.readSingly(n, err)
+		}
 		taken, full := x.take(n, b)
 		n += int64(taken)
-		if full {
+		if full || x.fault != nil {
 			break
 		}
 	}
-	if res.Count > 0 {
+	switch {
+	case res.Count > 0:
 		res.Status = Found
-	} else if x.missed {
+	case x.fault != nil:
+		res.Status, res.Err = Unreadable, x.fault
+	case x.missed:
 		res.Status = MessageWasRemoving
 	}
 }
@@ -173,11 +179,22 @@ func (x *reading) take(n int64, units []byte) (taken int, full bool) {
 	res := x.res
 	for size := x.layout.UnitSize(); len(units) >= size; units = units[size:] {
 		u := x.layout.Decode(units)
+		if !u.Filler() && !x.sound(u, units[size:]) {
+			x.s.damage.unit(x.q, n+int64(taken), x.lostUnit)
+			x.lostUnit = nil
+			res.Next = x.pass(res.Next, units[size:])
+			taken++
+			continue
+		}
 		offset, next := u.Offsets(n + int64(taken))
+		if offset >= x.limit && res.Next == x.r.Offset {
+			res.Next = x.limit // a batch queue without messages for so long
+		}
 		if offset >= x.limit || x.full(u) {
 			return taken, true
 		}
 		taken++
+		before := res.Next
 		res.Next = next
 		if u.Filler() || u.PhysicalOffset < x.skipBelow {
 			continue
@@ -187,7 +204,10 @@ func (x *reading) take(n int64, units []byte) (taken int, full bool) {
 		if !may {
 			continue
 		}
-		x.record(u, units, doubt)
+		if x.record(u, n+int64(taken-1), units, doubt); x.fault != nil {
+			res.Next = max(before, offset)
+			return taken - 1, true
+		}
 	}
 	return taken, false
 }
@@ -208,28 +228,24 @@ func (x *reading) full(u consumequeue.Unit) bool {
 	return bytes > int(x.cfg.DiskBytes) || res.Count >= int(x.cfg.DiskCount)
 }
 
-// record appends the record of u, the first of units, if the filter takes it. doubt: the tags are to be looked at, too.
-func (x *reading) record(u consumequeue.Unit, units []byte, doubt bool) {
+// record appends the record of u, the unit of number n and first of units, if the filter takes it. doubt: the tags are to
+// be looked at, too.
+func (x *reading) record(u consumequeue.Unit, n int64, units []byte, doubt bool) {
 	log := x.s.log
 	had := len(x.dst)
 	var err error
-	if log.InTail(u.PhysicalOffset) {
+	inMemory := log.InTail(u.PhysicalOffset)
+	if inMemory {
 		x.dst, err = log.Read(x.dst, u.PhysicalOffset, int(u.Size))
 	} else {
 		x.dst, err = x.readCold(u, units)
 	}
-	if err == nil && !holdsRecord(x.dst[had:], u) {
-		x.s.reportDamage(x.q, u)
-		x.dst = x.dst[:had]
-		return
+	if err == nil {
+		err = check(x.dst[had:], u, !inMemory)
 	}
 	if err != nil {
 		x.dst = x.dst[:had]
-		x.missed = true
-		if errors.Is(err, segment.ErrGone) || u.PhysicalOffset < log.Min() {
-			files := log.Files()
-			x.skipBelow = files.Start(u.PhysicalOffset) + files.FileSize()
-		}
+		x.miss(u, n, err)
 		return
 	}
 	x.missed = false
@@ -245,29 +261,10 @@ func (x *reading) record(u consumequeue.Unit, units []byte, doubt bool) {
 	x.res.Bytes += int(u.Size)
 }
 
-// holdsRecord tells whether b begins like the record of u.
-func holdsRecord(b []byte, u consumequeue.Unit) bool {
-	be := binary.BigEndian
-	if len(b) < message.PosPhysicalOffset+8 || be.Uint32(b) != uint32(u.Size) {
-		return false
-	}
-	magic := be.Uint32(b[4:])
-	return (magic == message.MagicV1 || magic == message.MagicV2) && int64(be.Uint64(b[message.PosPhysicalOffset:])) == u.PhysicalOffset
-}
-
 func propertiesOf(b []byte) []byte {
 	var r message.Record
 	if _, err := message.DecodeRecord(b, &r, false); err != nil {
 		return nil
 	}
 	return r.Properties
-}
-
-// reportDamage tells, now and then, of a message that is not where its queue says.
-func (s *Store) reportDamage(q *queue, u consumequeue.Unit) {
-	if _, now := s.deps.Clock(); s.disk.damageTold.Load() == 0 || now-time.Duration(s.disk.damageTold.Load()) > 10*time.Second {
-		s.disk.damageTold.Store(int64(now) + 1)
-		s.logger.Error("a message is damaged and left out", "topic", q.name.Topic, "queue", q.name.QueueID,
-			"file", s.log.Files().Path(u.PhysicalOffset), "offset", u.PhysicalOffset, "size", u.Size)
-	}
 }

@@ -4,8 +4,11 @@
 package store
 
 import (
+	"encoding/binary"
+	"fmt"
 	"sync"
 
+	"github.com/goddard-mq/goddard/internal/message"
 	"github.com/goddard-mq/goddard/internal/store/consumequeue"
 )
 
@@ -38,6 +41,15 @@ func (x *reading) readCold(u consumequeue.Unit, units []byte) ([]byte, error) {
 			return append(x.dst, c.b[at:at+int64(u.Size)]...), nil
 		}
 	}
+	if u.Size > coldMost { // before so much memory is taken: is it that large?
+		head, err := x.s.log.Read(x.dst, u.PhysicalOffset, message.BlankSize)
+		if err != nil {
+			return x.dst, err
+		}
+		if size := binary.BigEndian.Uint32(head[len(x.dst):]); size != uint32(u.Size) {
+			return x.dst, fmt.Errorf("%w: it has %d bytes", errDamaged, size)
+		}
+	}
 	span := x.coldSpan(u, units)
 	if span <= int(u.Size) {
 		return x.s.log.Read(x.dst, u.PhysicalOffset, int(u.Size))
@@ -48,9 +60,9 @@ func (x *reading) readCold(u consumequeue.Unit, units []byte) ([]byte, error) {
 	c := x.cold
 	var err error
 	c.b, err = x.s.log.Read(c.b[:0], u.PhysicalOffset, span)
-	if err != nil {
+	if err != nil { // what lies further on may be at fault
 		c.b = c.b[:0]
-		return x.dst, err
+		return x.s.log.Read(x.dst, u.PhysicalOffset, int(u.Size))
 	}
 	c.base = u.PhysicalOffset
 	return append(x.dst, c.b[:u.Size]...), nil
@@ -67,6 +79,9 @@ func (x *reading) coldSpan(u consumequeue.Unit, units []byte) int {
 		next := x.layout.Decode(units)
 		if next.Filler() {
 			continue
+		}
+		if !x.sound(next, nil) {
+			break
 		}
 		if may, _ := x.matchesUnit(next); !may {
 			continue

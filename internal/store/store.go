@@ -42,6 +42,7 @@ type Store struct {
 	reads   readStats
 	ages    retention
 	day     func() time.Time // of Deps.Clock; nil: time.Now
+	damage  damageLog
 
 	queuesMu sync.RWMutex
 	queues   map[QueueName]*queue
@@ -101,6 +102,7 @@ func newStore(cfg Config, d Deps) *Store {
 	s.dispatched.saveAt = mostSaveAt
 	s.keeper.unsynced = make(map[*queue]struct{})
 	s.cfg.Store(&cfg)
+	s.damage = damageLog{logger: s.logger, path: func(physical int64) string { return s.log.Files().Path(physical) }}
 	s.handles = segment.NewHandles(d.FS, int(cfg.Files.OpenFiles))
 	s.sets[consumequeue.Simple] = consumequeue.NewSet(s.handles, consumequeue.Simple, cfg.queueDir(), cfg.QueueFileBytes)
 	s.sets[consumequeue.Simple].KeepExtras(cfg.extraDir(), cfg.Extra.FileBytes, cfg.Extra.Enable)

@@ -131,6 +131,7 @@ const (
 	NoMatchedLogicQueue
 	NoMessageInQueue
 	OffsetReset // never from the store
+	Unreadable  // what is at the offset cannot be read now: see ReadResult.Err
 )
 
 var readStatusNames = [...]string{
@@ -144,6 +145,7 @@ var readStatusNames = [...]string{
 	NoMatchedLogicQueue: "NO_MATCHED_LOGIC_QUEUE",
 	NoMessageInQueue:    "NO_MESSAGE_IN_QUEUE",
 	OffsetReset:         "OFFSET_RESET",
+	Unreadable:          "UNREADABLE",
 }
 
 // String gives RocketMQ's name.
@@ -188,6 +190,7 @@ type ReadResult struct {
 	Count          int   // messages found, those of inner batches counted one by one
 	Bytes          int   // of them
 	SuggestSlave   bool  // the reader is far behind: a slave might serve it better
+	Err            error // of Unreadable: why; the reader is to come again
 }
 
 // QueueEntry is what a queue knows of a message. Its tags code is never the address of an Extra.

@@ -33,7 +33,7 @@ func (l *Log) TailStart() int64 {
 // Read appends the bytes [off, off+size) of the log to dst. They must lie in one file. segment.ErrGone: the file was
 // removed. dst is unchanged with an error.
 func (l *Log) Read(dst []byte, off int64, size int) ([]byte, error) {
-	if off < l.first.Load() || off+int64(size) > l.confirmed.Load() {
+	if off < l.first.Load() || size < 0 || off > l.confirmed.Load()-int64(size) {
 		return dst, ErrNoRecord
 	}
 	if l.tail.view(off, size, func(b []byte) { dst = append(dst, b[:size]...) }) {
@@ -48,7 +48,7 @@ func (l *Log) Read(dst []byte, off int64, size int) ([]byte, error) {
 }
 
 // Record appends the whole record at off to dst and decodes it into r, whose slices alias dst. What is no record that
-// says it lies at off is ErrNoRecord.
+// says it lies at off is ErrNoRecord; so is one that is damaged, and then it is a *BadRecord, too.
 func (l *Log) Record(dst []byte, off int64, r *message.Record) ([]byte, error) {
 	n := len(dst)
 	dst, err := l.Read(dst, off, message.BlankSize)
@@ -64,10 +64,14 @@ func (l *Log) Record(dst []byte, off int64, r *message.Record) ([]byte, error) {
 	if dst, err = l.Read(dst, off, size); err != nil {
 		return dst, noRecord(err)
 	}
-	if _, err := message.DecodeRecord(dst[n:], r, false); err != nil || r.PhysicalOffset != off {
+	_, err = message.DecodeRecord(dst[n:], r, !l.InTail(off))
+	switch {
+	case err == nil && r.PhysicalOffset == off:
+		return dst, nil
+	case err == nil || size < headerSize || int64(binary.BigEndian.Uint64(dst[n+message.PosPhysicalOffset:])) != off:
 		return dst[:n], ErrNoRecord
 	}
-	return dst, nil
+	return dst[:n], fmt.Errorf("%w: %w", ErrNoRecord, &BadRecord{Path: l.files.Path(off), Offset: off, Reason: err.Error()})
 }
 
 func noRecord(err error) error {

@@ -31,7 +31,7 @@ func (q *Queue) Load(limit int64, trust Trust) error {
 		}
 		starts = q.files.Starts()
 	}
-	good := func(u Unit) bool { return q.set.layout.valid(u) && (u.Filler() || u.PhysicalOffset < limit) }
+	good := func(u Unit) bool { return q.set.layout.Valid(u) && (u.Filler() || u.PhysicalOffset < limit) }
 	end := int64(0)
 	if len(starts) > 0 {
 		q.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/goddard-mq/goddard/internal/faultfs"
 	"github.com/goddard-mq/goddard/internal/segment"
 )
 
@@ -237,7 +238,11 @@ func (q *Queue) numbers(logMin int64) (low, end int64) {
 	low = max(q.first, q.min)
 	q.mu.Unlock()
 
-	low = q.search(low, end, func(u Unit) bool { return !u.Filler() && u.PhysicalOffset >= logMin })
+	first, err := q.search(low, end, func(u Unit) bool { return u.PhysicalOffset >= logMin })
+	if err != nil { // where the log begins in this queue is not known now; nothing is passed over
+		return low, end
+	}
+	low = first
 	offset := q.OffsetOf(low)
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -271,25 +276,71 @@ func (q *Queue) Locate(offset int64) int64 {
 	if offset >= next {
 		return end
 	}
-	return q.search(low, end, func(u Unit) bool { return u.Base+int64(u.Count) > offset })
+	n, err := q.search(low, end, func(u Unit) bool { return u.Base+int64(u.Count) > offset })
+	if err != nil {
+		return low
+	}
+	return n
 }
 
-// search gives the first number in [low, end) whose unit is right, all behind it being so, too; end when none is.
-// Units that cannot be read count as not right: their files are gone.
-func (q *Queue) search(low, end int64, right func(Unit) bool) int64 {
-	if u, err := q.unit(low); low < end && err == nil && right(u) {
-		return low // the usual case
+// search gives the first number in [low, end) whose unit is right, all behind it being so, too; end when none is. Units
+// whose files are gone count as not right. Those that are lost, damaged or stand for no message tell nothing, and the
+// next one that does is asked; but the answer is none that stands for no message. With an error nothing is known.
+func (q *Queue) search(low, end int64, right func(Unit) bool) (int64, error) {
+	if u, err := q.unit(low); low < end && err == nil && q.tells(u) && right(u) {
+		return low, nil // the usual case
 	}
+	last := end
 	for low < end {
 		mid := low + (end-low)/2
-		if u, err := q.unit(mid); err == nil && right(u) {
+		n, u, err := q.firstOf(mid, end, q.tells)
+		switch {
+		case errors.Is(err, ErrNoUnit), err == nil && n < end && !right(u):
+			low = n + 1
+		case err != nil:
+			return 0, err
+		default:
 			end = mid
-		} else {
-			low = mid + 1
 		}
 	}
-	return low
+	n, _, err := q.firstOf(low, last, func(u Unit) bool { return !u.Filler() })
+	if errors.Is(err, ErrNoUnit) {
+		return low, nil
+	}
+	return n, err
 }
+
+// firstOf gives the first unit in [n, end) that is one of those asked for, and its number; end when there is none. Units
+// that the disk has lost read as zeros.
+func (q *Queue) firstOf(n, end int64, wanted func(Unit) bool) (number int64, u Unit, err error) {
+	var block [firstOfUnits * BatchUnitSize]byte
+	size := int(q.set.unitSize)
+	for count := 1; n < end; count = firstOfUnits {
+		b, err := q.Read(block[:0], n, int(min(int64(count), end-n)))
+		if faultfs.Lost(err) && count > 1 {
+			b, err = q.Read(block[:0], n, 1)
+		}
+		if faultfs.Lost(err) {
+			b, err = append(block[:0], make([]byte, size)...), nil
+		}
+		if err != nil {
+			return n, u, err
+		}
+		for ; len(b) >= size && n < end; b = b[size:] {
+			if u = q.set.layout.Decode(b); wanted(u) {
+				return n, u, nil
+			}
+			n++
+		}
+	}
+	return end, u, nil
+}
+
+// firstOfUnits are read at a time where one is not the one wanted.
+const firstOfUnits = 200
+
+// tells is false for units that stand for no message, or are damaged.
+func (q *Queue) tells(u Unit) bool { return !u.Filler() && q.set.layout.Valid(u) }
 
 // ErrNoUnit: the queue has no unit of this number, or not any more.
 var ErrNoUnit = errors.New("no unit of this number")
@@ -348,6 +399,12 @@ func (q *Queue) readFile(dst []byte, n int64, count int) ([]byte, error) {
 		return dst[:had], fmt.Errorf("read queue %d of topic %s: %w", q.name.ID, q.name.Topic, err)
 	}
 	return dst, nil
+}
+
+// Place is where unit n lies, or is going to: a file, and the byte in it.
+func (q *Queue) Place(n int64) (path string, at int64) {
+	at = n * q.set.unitSize
+	return q.files.Path(at), at - q.files.Start(at)
 }
 
 // Recent tells whether unit n is in memory.

@@ -81,8 +81,8 @@ func (l Layout) UnitSize() int {
 	return UnitSize
 }
 
-// valid tells whether the unit was ever written.
-func (l Layout) valid(u Unit) bool {
+// Valid tells whether the unit may be one that was written.
+func (l Layout) Valid(u Unit) bool {
 	return u.Size > 0 && u.PhysicalOffset >= 0 && (l == Simple || u.Count > 0 && u.Base >= 0 && u.Base <= math.MaxInt64-math.MaxInt16)
 }
 
