@@ -81,6 +81,8 @@ type Broker struct {
 	running    sync.WaitGroup
 	levels     levelTable
 
+	closeTables func() error // writes what they have to write, once: the store's lock may be gone later
+
 	stopping sync.Once
 	stopped  error
 }
@@ -109,6 +111,7 @@ func New(ctx context.Context, cfg Config, d Deps) (*Broker, error) {
 	b := &Broker{
 		cfg: config.NewLive(cfg), log: log, expressions: filter.NewCache(filter.DefaultCacheEntries, filter.DefaultCacheBytes),
 	}
+	b.closeTables = sync.OnceValue(b.writeTables)
 	b.background, b.end = context.WithCancel(context.Background())
 	b.listed, b.unlist = context.WithCancel(b.background)
 	if b.metrics, err = newMetrics(d.Metrics); err != nil {
@@ -149,6 +152,7 @@ func (b *Broker) open(ctx context.Context, d Deps) (err error) {
 	}
 	if b.store, err = store.Open(ctx, cfg.Store, store.Deps{
 		Logger: b.log, Metrics: d.Metrics, Arrived: b.arrived, Recovering: d.Recovering, Clock: d.Clock,
+		Abandon:     func() { _ = b.closeTables() }, // giveUp tells what it says
 		DelayOf:     b.delayOf,
 		TopicExists: func(name string) bool { return tables() != nil || b.topics.Get(name) != nil },
 		BatchTopic: func(name string) (batch, ok bool) {

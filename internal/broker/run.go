@@ -131,9 +131,20 @@ func (b *Broker) shutdown(ctx context.Context) error {
 	return b.close()
 }
 
-// close closes what was opened, the store last.
+// close closes what was opened, the store, whose lock guards the folder, last.
 func (b *Broker) close() error {
 	b.end()
+	err := b.closeTables()
+	if b.store != nil {
+		if fault := b.store.Close(); fault != nil {
+			err = errors.Join(err, fmt.Errorf("close the store: %w", fault))
+		}
+	}
+	return err
+}
+
+// writeTables writes and closes the tables.
+func (b *Broker) writeTables() error {
 	var faults []error
 	shut := func(what string, err error) {
 		if err != nil {
@@ -151,9 +162,6 @@ func (b *Broker) close() error {
 	}
 	if b.topics != nil {
 		shut("topics", b.topics.Close())
-	}
-	if b.store != nil {
-		shut("the store", b.store.Close())
 	}
 	return errors.Join(faults...)
 }

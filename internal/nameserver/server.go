@@ -39,6 +39,7 @@ type Server struct {
 	conns      *connections
 	changes    chan *minIDChange
 	started    time.Time
+	locks      folderLocks
 
 	server *remoting.Server
 	router *router.Router
@@ -48,14 +49,24 @@ type Server struct {
 	listeners []net.Listener
 }
 
-// New makes a name server: it reads the key-value settings and opens nothing else.
-func New(cfg Config, d Deps) (*Server, error) {
+// New makes a name server: it locks the folders of its files, reads the key-value settings and opens nothing else.
+// Whoever called New calls Shutdown or Close.
+func New(cfg Config, d Deps) (_ *Server, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("name server settings: %w", err)
 	}
 	log := d.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
+	}
+	locks, err := lockFolders(&cfg.Files, log)
+	defer func() {
+		if err != nil {
+			locks.release()
+		}
+	}()
+	if err != nil {
+		return nil, err
 	}
 	kv, err := openKV(cfg.Files.KV, log)
 	if err != nil {
@@ -70,6 +81,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 		conns:      &connections{byID: map[uint64]*remoting.Conn{}},
 		changes:    make(chan *minIDChange, pushCapacity),
 		started:    time.Now(),
+		locks:      locks,
 	}
 	if s.metrics, err = newMetrics(d.Metrics, s.table); err != nil {
 		return nil, fmt.Errorf("name server metrics: %w", err)
@@ -133,7 +145,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		wait = max(time.Until(deadline), 0)
 	}
 	s.router.Close(wait)
-	return errors.Join(err, s.client.Close())
+	err = errors.Join(err, s.client.Close())
+	s.locks.release()
+	return err
 }
 
 // Close is Shutdown without patience.

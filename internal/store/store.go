@@ -69,6 +69,9 @@ func Open(ctx context.Context, cfg Config, d Deps) (*Store, error) {
 	}
 	s := newStore(cfg, d)
 	if err := s.open(ctx); err != nil {
+		if s.lock != nil && d.Abandon != nil {
+			d.Abandon()
+		}
 		return nil, errors.Join(err, s.release())
 	}
 	return s, nil

@@ -233,3 +233,36 @@ func tick(t testing.TB) {
 		time.Sleep(200 * time.Microsecond)
 	}
 }
+
+// When the store cannot be opened, whoever opened other files of the folder closes them before the lock is given back.
+func TestLockOutlivesWhatItGuards(t *testing.T) {
+	cfg := small("/store")
+	disk := faultfs.NewDisk()
+	s := open(t, cfg, on(disk))
+	put(t, s, msg("T", 0, "x"))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	abandoned := 0
+	_, err := tryOpen(t, cfg, on(disk), func(d *Deps) {
+		d.BatchTopic = func(string) (batch, ok bool) { return true, true } // its queues are others
+		d.Abandon = func() {
+			abandoned++
+			if lock, err := disk.Lock("/store/lock"); err == nil {
+				t.Error("the folder is not locked any more")
+				lock.Close()
+			}
+		}
+	})
+	if err == nil || abandoned != 1 {
+		t.Errorf("%v, abandoned %d times", err, abandoned)
+	}
+	lock, err := disk.Lock("/store/lock")
+	if err != nil {
+		t.Fatalf("the lock was not given back: %v", err)
+	}
+	defer lock.Close()
+	if _, err := tryOpen(t, cfg, on(disk), func(d *Deps) { d.Abandon = func() { t.Error("abandoned without the lock") } }); err == nil {
+		t.Error("it opens")
+	}
+}

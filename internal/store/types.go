@@ -42,6 +42,9 @@ type Deps struct {
 	FilterBits func(dst []byte, topic string, properties []byte) []byte
 	// Recovering is told now and then how far recovery has read the log; it must not block. nil: nobody wants to know.
 	Recovering func(offset, end int64)
+	// Abandon is called when Open fails although the folder was locked, before the lock is given back: what the caller
+	// opened meanwhile in the folder (TopicExists and BatchTopic may want that) is to be closed. nil: there is nothing.
+	Abandon func()
 	// FS is the file system; nil: the machine's.
 	FS faultfs.FS
 	// Clock is what messages get their store time from, and grow old by; nil: the machine's.

@@ -331,6 +331,7 @@ func TestServersThatCannotStart(t *testing.T) {
 		{"name server port in use", []string{"nameserver", "--data", filepath.Join(dir, "2"), "--http-listen", "127.0.0.1:0", "--nameserver-listen", s.nameServer}, []string{s.nameServer, "in use", "--nameserver-listen"}},
 		{"HTTP port in use", []string{"broker", "--data", filepath.Join(dir, "3"), "--broker-listen", "127.0.0.1:0", "--http-listen", taken.Addr().String()}, []string{taken.Addr().String(), "in use", "--http-listen"}},
 		{"data folder in use", broker("--data", s.data), []string{s.data}},
+		{"data folder of a name server in use", []string{"nameserver", "--data", s.data, "--http-listen", "127.0.0.1:0", "--nameserver-listen", "127.0.0.1:0"}, []string{filepath.Join(s.data, "namesrv"), "another name server", "--data"}},
 		{"data folder is a file", broker("--data", file), []string{file}},
 		{"data folder below a file", broker("--data", filepath.Join(file, "below")), []string{file}},
 		{"no port", any("broker", "--data", dir, "--broker-listen", "127.0.0.1"), []string{"127.0.0.1", "HOST:PORT"}},
