@@ -19,13 +19,17 @@ import (
 var ErrGone = errors.New("no file at this offset")
 
 // SizeError tells that a file has another size than configured. A store cannot be opened with another file size than
-// it was written with.
+// it was written with; nor when a file in its middle was cut.
 type SizeError struct {
 	Path       string
 	Size, Want int64
 }
 
 func (e *SizeError) Error() string {
+	if e.Size < e.Want {
+		return fmt.Sprintf("%s has %d bytes, configured are %d: the file size of a store must not change; if the file was cut, restore it, or give it its size back to go on without what it held: truncate -s %d %s",
+			e.Path, e.Size, e.Want, e.Want, e.Path)
+	}
 	return fmt.Sprintf("%s has %d bytes, configured are %d: the file size of a store must not change", e.Path, e.Size, e.Want)
 }
 
@@ -45,7 +49,7 @@ type Files struct {
 // Open lists the files of a run. A folder that does not exist is empty. An empty file at the end of the run, left by
 // a crash while it was created, is removed. The last one that something was written to gets its size back if it is too
 // short, because the size was not durable yet or because somebody cut it; what it lacked reads as zero. Names that are
-// no offsets and folders are left alone.
+// no offsets, and folders, are left alone.
 func Open(handles *Handles, size int64, dirs ...string) (*Files, error) {
 	return open(handles, size, false, dirs, nil)
 }
@@ -55,7 +59,8 @@ func OpenBeside(handles *Handles, size int64, dirs, old []string) (*Files, error
 	return open(handles, size, false, dirs, old)
 }
 
-// OpenDerived is Open for what can be made again: it removes empty files wherever they are, which may leave holes.
+// OpenDerived is Open for what can be made again: it removes files that are empty or were cut wherever they are, which may
+// leave holes or take away what lies behind.
 func OpenDerived(handles *Handles, size int64, dirs ...string) (*Files, error) {
 	return open(handles, size, true, dirs, nil)
 }
@@ -73,31 +78,49 @@ func open(handles *Handles, size int64, derived bool, dirs, old []string) (*File
 		}
 	}
 	slices.Sort(f.starts)
+	whole := len(odd) < len(f.starts)
 	for _, start := range slices.Backward(slices.Sorted(maps.Keys(odd))) {
-		if err := f.mend(start, odd[start], derived); err != nil {
+		if !f.Has(start) {
+			continue // removed with one before it
+		}
+		if err := f.mend(start, odd[start], derived, whole); err != nil {
 			return nil, err
 		}
 	}
 	return f, nil
 }
 
-// mend removes an empty file or gives one that was cut its size back, if it is the last one that is used.
-func (f *Files) mend(start, bytes int64, derived bool) error {
+// mend removes an empty file or gives one that was cut its size back, if it is the last one that is used. Of a derived
+// run a file that was cut is removed with those behind it; whole says that some have the right size.
+func (f *Files) mend(start, bytes int64, derived, whole bool) error {
 	wrong := &SizeError{f.path(start), bytes, f.size}
 	if bytes > f.size {
 		return wrong
 	}
-	for _, later := range f.starts {
-		if later <= start || bytes == 0 && derived {
+	if bytes == 0 && derived {
+		return f.Remove(start)
+	}
+	later, used := false, false
+	for _, other := range f.starts {
+		if other <= start {
 			continue
 		}
-		if used, err := f.used(later); err != nil {
+		later = true
+		var err error
+		if used, err = f.used(other); err != nil {
 			return err
-		} else if used || bytes == 0 {
-			return wrong
+		}
+		if used {
+			break
 		}
 	}
-	if bytes == 0 {
+	switch {
+	case used && derived && whole:
+		_, err := f.RemoveFrom(start)
+		return err
+	case used:
+		return wrong
+	case bytes == 0 && !later:
 		return f.Remove(start)
 	}
 	return f.lengthen(start)

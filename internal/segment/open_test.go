@@ -33,6 +33,9 @@ func TestOpenMendsTheEnd(t *testing.T) {
 		{name: "one in the middle cut", files: map[int64]int64{0: 100, 100: 99, 200: 100}},
 		{name: "one in the middle empty", files: map[int64]int64{0: 100, 100: 0, 200: 100}},
 		{name: "one in the middle empty, derived", files: map[int64]int64{0: 100, 100: 0, 200: 100}, derived: true, want: []int64{0, 200}},
+		{name: "one in the middle cut, derived", files: map[int64]int64{0: 100, 100: 99, 200: 100, 400: 100}, derived: true, want: []int64{0}},
+		{name: "all smaller, derived", files: map[int64]int64{0: 99, 100: 99, 200: 99}, derived: true},
+		{name: "the last but one empty, the last not used", files: map[int64]int64{100: 100, 200: 0, 300: 100}, ahead: true, want: []int64{100, 200, 300}},
 		{name: "written with a larger size", files: map[int64]int64{0: 200}},
 		{name: "written with another size", files: map[int64]int64{0: 150, 150: 150}},
 	} {

@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/goddard-mq/goddard/internal/faultfs"
 	"github.com/goddard-mq/goddard/internal/store/keyindex"
@@ -112,12 +113,14 @@ type checkpoint struct {
 	file    faultfs.File
 	foreign foreign // as in the file
 	mark    mark
+	lost    bool // the file was not there, or holds nothing that a broker writes: nobody knows what was durable
 }
 
 // openCheckpoint reads the file, or makes it. mark.Number is 0 when there is no mark that counts.
 func openCheckpoint(fsys faultfs.FS, path, dir string) (*checkpoint, error) {
 	file, err := fsys.Open(path, os.O_RDWR)
-	if errors.Is(err, fs.ErrNotExist) {
+	lost := errors.Is(err, fs.ErrNotExist)
+	if lost {
 		if file, err = fsys.Open(path, os.O_RDWR|os.O_CREATE); err == nil {
 			err = errors.Join(file.Truncate(checkpointSize), fsys.SyncDir(dir))
 		}
@@ -125,7 +128,7 @@ func openCheckpoint(fsys faultfs.FS, path, dir string) (*checkpoint, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the checkpoint: %w", err)
 	}
-	c := &checkpoint{file: file}
+	c := &checkpoint{file: file, lost: lost}
 	b := make([]byte, checkpointSize)
 	if _, err := file.ReadAt(b, 0); err != nil && !errors.Is(err, io.EOF) {
 		file.Close()
@@ -143,10 +146,25 @@ func openCheckpoint(fsys faultfs.FS, path, dir string) (*checkpoint, error) {
 			c.mark = m
 		}
 	}
-	if !known {
-		c.mark = mark{}
+	if known {
+		return c, nil
+	}
+	c.mark = mark{}
+	if c.foreign == (foreign{}) || !c.foreign.plausible(time.Now()) {
+		c.foreign, c.lost = foreign{}, true
 	}
 	return c, nil
+}
+
+// plausible tells whether a broker may have written f. Clocks may be wrong by a day.
+func (f *foreign) plausible(now time.Time) bool {
+	latest := now.Add(24 * time.Hour).UnixMilli()
+	for _, ms := range []int64{f.LogTime, f.QueueTime, f.IndexTime} {
+		if ms < 0 || ms > latest {
+			return false
+		}
+	}
+	return f.QueuePhysical >= 0
 }
 
 // write stores foreign and mark, the next in number, durably. The copy goes first, so that at any moment the first 48

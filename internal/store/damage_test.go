@@ -239,7 +239,7 @@ func TestRefusesToOpen(t *testing.T) {
 	}{
 		{"another file size of the log", func(t *testing.T, _ *faultfs.Disk, cfg *Config) { cfg.LogFileBytes *= 2 }, "file size"},
 		{"another file size of the queues", func(t *testing.T, _ *faultfs.Disk, cfg *Config) { cfg.QueueFileBytes *= 2 }, "file size"},
-		{"another size of the index", func(t *testing.T, _ *faultfs.Disk, cfg *Config) { cfg.Index.Slots *= 2 }, "maxHashSlotNum"},
+		{"a smaller size of the index", func(t *testing.T, _ *faultfs.Disk, cfg *Config) { cfg.Index.Slots /= 2 }, "maxHashSlotNum"},
 		{"a log file missing in the middle", func(t *testing.T, d *faultfs.Disk, cfg *Config) {
 			d.Remove(filepath.Join("/store/commitlog", segment.Name(cfg.LogFileBytes)))
 		}, "is missing"},

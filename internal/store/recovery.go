@@ -111,6 +111,10 @@ func (r *recovery) survey() error {
 	if r.mark.Number > 0 && !r.mark.Clean {
 		r.crashed = true
 	}
+	if ok && s.keeper.file.lost {
+		s.logger.Error("the checkpoint is missing or damaged: the whole log is read", "file", s.config().checkpointPath())
+		r.crashed = true
+	}
 	if ok && r.mark.Number > 0 && r.mark.Dispatched > logEnd {
 		s.logger.Error("the commit log ends before the last checkpoint: files were removed; queues are checked anew", "checkpoint", r.mark.Dispatched, "log_end", logEnd)
 		r.mark, r.crashed = mark{}, true
@@ -151,8 +155,10 @@ func (r *recovery) loadQueues() error {
 	switch {
 	case r.crashed && r.mark.Number > 0:
 		limit, trust = r.mark.Dispatched, consumequeue.Below
+	case r.mark.Number > 0:
+		limit = r.mark.Dispatched // what says it is for a later message is damaged
 	case r.crashed:
-		trust = consumequeue.Doubtful
+		limit, trust = r.logEnd, consumequeue.Doubtful
 	}
 	err = r.eachOf(len(names), func(i int) error {
 		layout := consumequeue.Simple
@@ -246,6 +252,9 @@ func (r *recovery) known() bool {
 func (r *recovery) foreignStart() int64 {
 	s := r.s
 	f := s.keeper.file.foreign
+	if f.QueuePhysical > 0 && !r.holdsRecord(f.QueuePhysical) {
+		f.QueuePhysical = 0
+	}
 	reached := int64(0)
 	for _, q := range s.queues {
 		reached = max(reached, q.Physical())
@@ -269,6 +278,15 @@ func (r *recovery) foreignStart() int64 {
 		}
 	}
 	return starts[0]
+}
+
+// holdsRecord tells whether a record begins at a place of the log.
+func (r *recovery) holdsRecord(at int64) bool {
+	sc := r.s.log.Scan(at, r.logEnd, r.check)
+	defer sc.Close()
+	var rec message.Record
+	_, err := sc.Next(&rec)
+	return err == nil && rec.PhysicalOffset == at
 }
 
 // cut makes end the end of log and queues. What was read from from on may still be in the page cache only.
@@ -298,18 +316,34 @@ func (r *recovery) cut(from, end int64) error {
 // restoreIndex brings the index to a state that can be gone on from. What it lacks is added in the background.
 func (r *recovery) restoreIndex(end int64) error {
 	i, logMin := r.s.index, r.s.log.Min()
+	anew := func() error {
+		i.begin(logMin, keyindex.Position{})
+		return i.x.Clear()
+	}
 	switch {
-	case r.mark.Number > 0 && i.x.Has(r.mark.Index):
+	case r.mark.Number > 0 && i.x.Whole(r.mark.Index):
 		pos := r.mark.IndexPos
-		err := i.x.Restore(r.mark.Index, !r.crashed)
+		if err := i.x.Restore(r.mark.Index, !r.crashed); err != nil {
+			return err
+		}
+		fits, err := i.x.EndFits()
+		if err != nil {
+			return err
+		}
+		if !fits || r.indexGap() {
+			r.s.logger.Error("the key index is damaged or lacks files: it is made again from the log", "dir", r.s.config().indexDir())
+			return anew()
+		}
 		i.begin(min(pos, end), r.mark.Index)
 		if pos > end {
 			i.x.Limit(end)
 		}
-		return err
-	case r.mark.Number > 0 || i.x.Empty(): // it was removed
-		i.begin(logMin, keyindex.Position{})
-		return i.x.Clear()
+		return nil
+	case r.mark.Number > 0:
+		r.s.logger.Error("the key index is missing or damaged: it is made again from the log", "dir", r.s.config().indexDir())
+		return anew()
+	case i.x.Empty(), i.x.Lost(), r.indexGap():
+		return anew()
 	case !r.crashed:
 		i.begin(end, keyindex.Position{})
 		return i.x.Continue()
@@ -318,6 +352,35 @@ func (r *recovery) restoreIndex(end int64) error {
 	_, last := i.x.Last()
 	i.begin(max(logMin, min(last, end)), keyindex.Position{})
 	return err
+}
+
+// indexGapBytes bounds how far the log is read to find out that nothing is missing between two index files.
+const indexGapBytes = 4 << 20
+
+// indexGap tells whether index files are missing: whether the log has a message with a key between the last one of a file,
+// or its own beginning, and the first one of the next file.
+func (r *recovery) indexGap() bool {
+	log, x := r.s.log, r.s.index.x
+	from, known := log.Min(), int64(-1) // known: the record there has been added
+	for _, span := range x.Spans() {
+		first, last := span[0], span[1]
+		if first > from && last > first {
+			sc := log.Scan(from, min(first, from+indexGapBytes), commitlog.CheckLayout)
+			for {
+				var rec message.Record
+				if _, err := sc.Next(&rec); err != nil {
+					break // nothing more, or nothing that can be read
+				}
+				if rec.PhysicalOffset != known && x.Wants(&rec) {
+					sc.Close()
+					return true
+				}
+			}
+			sc.Close()
+		}
+		from, known = max(last, log.Min()), last
+	}
+	return false
 }
 
 // finish hands over to the running store.

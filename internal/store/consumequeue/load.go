@@ -13,7 +13,7 @@ type Trust uint8
 
 // Trusts.
 const (
-	// Whole: the store was closed properly. The end is searched by halves.
+	// Whole: the store was closed properly. The end is searched by halves, and nothing is expected behind it.
 	Whole Trust = iota
 	// Below: the units of messages below the limit are durable, what lies behind may be anything and is zeroed.
 	Below
@@ -32,7 +32,7 @@ func (q *Queue) Load(limit int64, trust Trust) error {
 		starts = q.files.Starts()
 	}
 	good := func(u Unit) bool { return q.set.layout.Valid(u) && (u.Filler() || u.PhysicalOffset < limit) }
-	end := int64(0)
+	end, more := int64(0), trust != Whole
 	if len(starts) > 0 {
 		q.mu.Lock()
 		q.first = starts[0] / q.set.unitSize
@@ -47,8 +47,11 @@ func (q *Queue) Load(limit int64, trust Trust) error {
 		if err != nil {
 			return q.loadError(err)
 		}
+		if u, err := q.unit(end); err == nil && u != (Unit{}) {
+			more = true
+		}
 	}
-	return q.settle(end, trust != Whole)
+	return q.settle(end, more)
 }
 
 func (q *Queue) loadError(err error) error {
@@ -133,8 +136,8 @@ func (q *Queue) walk(starts []int64, good func(Unit) bool) (int64, error) {
 	return end, nil
 }
 
-// settle makes end the end, removing what lies behind when there may be something.
-func (q *Queue) settle(end int64, clean bool) error {
+// settle makes end the end, removing what lies behind when there may be more.
+func (q *Queue) settle(end int64, more bool) error {
 	var physical, base, next int64
 	if end > 0 {
 		if u, err := q.unit(end - 1); err == nil {
@@ -157,7 +160,7 @@ func (q *Queue) settle(end int64, clean bool) error {
 	}
 	q.min, q.minOffset, q.minFor = 0, 0, -1
 	q.mu.Unlock()
-	if err := q.settleExtras(end, clean); err != nil {
+	if err := q.settleExtras(end, more); err != nil {
 		return err
 	}
 	if end == 0 { // no message at all: the queue begins anew, wherever the log says
@@ -166,7 +169,7 @@ func (q *Queue) settle(end int64, clean bool) error {
 		}
 		return nil
 	}
-	if !clean {
+	if !more {
 		return nil
 	}
 	if _, err := q.files.RemoveFrom(end * q.set.unitSize); err != nil {

@@ -5,6 +5,7 @@ package keyindex
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -268,7 +269,11 @@ func openFile(fs faultfs.FS, path, name string, slots, entries int32) (*file, er
 		return nil, err
 	}
 	size, err := f.Size()
-	if want := fileSize(slots, entries); err == nil && size != want {
+	want := fileSize(slots, entries)
+	if err == nil && size < want {
+		err = errNotWhole
+	}
+	if err == nil && size > want {
 		err = fmt.Errorf("%s has %d bytes; maxHashSlotNum and maxIndexNum make %d: they must not change, or remove the folder to have it made anew", path, size, want)
 	}
 	var b [HeaderSize]byte
@@ -280,9 +285,19 @@ func openFile(fs faultfs.FS, path, name string, slots, entries int32) (*file, er
 		return nil, err
 	}
 	x := &file{path: path, name: name, f: f, size: size, slots: slots, head: DecodeHeader(b[:])}
+	if x.head.Count > entries {
+		f.Close()
+		return nil, errNotWhole
+	}
+	if x.head.Count < 1 { // a new one, whose header was not written yet
+		x.head = Header{Count: 1}
+	}
 	x.from = x.head.Count
 	return x, nil
 }
+
+// errNotWhole: a file is shorter than configured, or its header is none.
+var errNotWhole = errors.New("not a whole index file")
 
 func fileSize(slots, entries int32) int64 {
 	return HeaderSize + int64(slots)*slotSize + int64(entries)*entrySize

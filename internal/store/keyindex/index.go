@@ -35,6 +35,7 @@ type Index struct {
 	files     []*file // ascending by name; the last one is the current one
 	newNames  bool    // files were created or removed since the last sync
 	unsettled bool    // see Unsettled
+	lost      []int64 // names, as numbers, of files that Open could not use; see Whole
 	scratch   []byte  // of whoever writes slots: the goroutine that adds
 }
 
@@ -44,7 +45,8 @@ type Position struct {
 	Header Header
 }
 
-// Open lists the index files. Empty ones, left by a crash while they were created, are removed.
+// Open lists the index files. What is no whole file, because of a crash while it was created or because it was cut, is
+// removed.
 func Open(cfg Config) (*Index, error) {
 	x := &Index{cfg: cfg}
 	entries, err := cfg.FS.ReadDir(cfg.Dir)
@@ -56,19 +58,71 @@ func Open(cfg Config) (*Index, error) {
 			continue
 		}
 		path := filepath.Join(cfg.Dir, e.Name())
-		if info, err := e.Info(); err == nil && info.Size() == 0 {
-			if err := cfg.FS.Remove(path); err != nil {
-				return nil, errors.Join(fmt.Errorf("open the key index: %w", err), x.Close())
-			}
-			continue
-		}
 		f, err := openFile(cfg.FS, path, e.Name(), cfg.Slots, cfg.Entries)
+		if errors.Is(err, errNotWhole) {
+			x.lost = append(x.lost, number(e.Name()))
+			err = cfg.FS.Remove(path)
+		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("open the key index: %w", err), x.Close())
 		}
-		x.files = append(x.files, f)
+		if f != nil {
+			x.files = append(x.files, f)
+		}
 	}
 	return x, nil
+}
+
+// Whole tells whether there is what a checkpoint left at p: its file, and full ones before it. A first file that is missing
+// is not seen here.
+func (x *Index) Whole(p Position) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, lost := range x.lost {
+		if lost <= p.File {
+			return false
+		}
+	}
+	for _, f := range x.files {
+		if number(f.name) < p.File && f.head.Count < x.cfg.Entries {
+			return false
+		}
+	}
+	return p.File == 0 || slices.ContainsFunc(x.files, func(f *file) bool { return number(f.name) == p.File })
+}
+
+// Lost tells whether Open could not use some of the files.
+func (x *Index) Lost() bool { return len(x.lost) > 0 }
+
+// EndFits tells whether the last entry is that of the message added last, and is found by its slot: it is not when the
+// end of the file was damaged. After Restore.
+func (x *Index) EndFits() (bool, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.files) == 0 {
+		return true, nil
+	}
+	f := x.files[len(x.files)-1]
+	n := f.head.Count - 1
+	if n < 1 {
+		return true, nil
+	}
+	e, err := f.entry(n)
+	if err != nil || e.Physical != f.head.EndPhysical || e.Hash < 0 || e.Before >= n {
+		return false, err
+	}
+	newest, err := f.slot(e.Hash % f.slots)
+	return newest == n, err
+}
+
+// Spans gives, file by file, the physical offsets of the first and the last message added.
+func (x *Index) Spans() (spans [][2]int64) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, f := range x.files {
+		spans = append(spans, [2]int64{f.head.BeginPhysical, f.head.EndPhysical})
+	}
+	return spans
 }
 
 const nameLayout = "20060102150405.000"
@@ -160,13 +214,6 @@ func (x *Index) Empty() bool {
 	return len(x.files) == 0
 }
 
-// Has tells whether the file of a position is there.
-func (x *Index) Has(p Position) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return p.File == 0 || slices.ContainsFunc(x.files, func(f *file) bool { return number(f.name) == p.File })
-}
-
 func number(name string) int64 {
 	n, _ := strconv.ParseInt(name, 10, 64)
 	return n
@@ -188,15 +235,7 @@ var indexed = [...]string{message.PropUniqueKey, message.PropKeys, message.PropT
 // Add adds the keys of a record: the unique one first, then each word of KEYS, then the tags. Records of rolled back
 // transactions, and those before the last one added, are passed over.
 func (x *Index) Add(r *message.Record) error {
-	if message.Transaction(r.SysFlag) == message.TransactionRollback {
-		return nil
-	}
-	var values [len(indexed)][]byte
-	message.FindProperties(r.Properties, indexed[:], values[:])
-	unique, keys, tags := values[0], values[1], values[2]
-	if !x.cfg.Tags {
-		tags = nil
-	}
+	unique, keys, tags := x.wanted(r)
 	if len(unique) == 0 && len(keys) == 0 && len(tags) == 0 {
 		return nil
 	}
@@ -223,6 +262,26 @@ func (x *Index) Add(r *message.Record) error {
 		return x.putLocked(r, tags, true)
 	}
 	return nil
+}
+
+// wanted gives what of a record is added.
+func (x *Index) wanted(r *message.Record) (unique, keys, tags []byte) {
+	if message.Transaction(r.SysFlag) == message.TransactionRollback {
+		return nil, nil, nil
+	}
+	var values [len(indexed)][]byte
+	message.FindProperties(r.Properties, indexed[:], values[:])
+	unique, keys, tags = values[0], bytes.Trim(values[1], " "), values[2]
+	if !x.cfg.Tags {
+		tags = nil
+	}
+	return unique, keys, tags
+}
+
+// Wants tells whether Add would add something of a record.
+func (x *Index) Wants(r *message.Record) bool {
+	unique, keys, tags := x.wanted(r)
+	return len(unique) > 0 || len(keys) > 0 || len(tags) > 0
 }
 
 func (x *Index) putLocked(r *message.Record, key []byte, tags bool) error {

@@ -262,7 +262,7 @@ func TestPowerCuts(t *testing.T) {
 		x.Close()
 		disk = disk.Survive(uint64(cut))
 		x = openIndex(t, disk, "/store/index", 10, 50)
-		if !x.Has(mark) {
+		if !x.Whole(mark) {
 			t.Fatalf("cut %d: file %d of the last mark is gone", cut, mark.File)
 		}
 		if err := x.Restore(mark, false); err != nil {
