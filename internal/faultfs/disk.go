@@ -40,7 +40,7 @@ const (
 
 // The operations that a ReadFault may refuse. They change nothing and do not count.
 const (
-	OpOpen OpKind = "open" // of a file that is there
+	OpOpen OpKind = "open" // of a file or folder that is there
 	OpRead OpKind = "read"
 )
 
@@ -475,6 +475,9 @@ func (d *Disk) ReadDir(dir string) ([]fs.DirEntry, error) {
 	dir = filepath.Clean(dir)
 	if d.off {
 		return nil, ErrPowerCut
+	}
+	if err := d.mayRead(Op{Kind: OpOpen, Path: dir}); err != nil {
+		return nil, err
 	}
 	if !d.now.dirs[dir] {
 		return nil, notExist("open", dir)

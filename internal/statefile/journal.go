@@ -39,9 +39,11 @@ var ErrJournalClosed = errors.New("statefile: journal is closed")
 //
 // Each record is its length and CRC-32 (4 bytes each, big endian) and its bytes. A
 // record that is cut short or does not match ends the journal: it was being written
-// when the process died, and nobody was told that it was kept.
+// when the process died, and nobody was told that it was kept. If whole records
+// follow it, it was whole once, too, and is damaged: it is passed over and told of.
 type Journal struct {
-	path string // of the state file
+	path    string // of the state file
+	damaged error
 
 	// mu is never held while the disk works: owners append with their table locked.
 	mu     sync.Mutex
@@ -68,11 +70,12 @@ func OpenJournal(path string, replay func(record []byte) error) (*Journal, error
 	j := &Journal{path: path}
 	j.cond.L = &j.mu
 	for _, suffix := range []string{oldJournalSuffix, journalSuffix} {
-		n, err := replayFile(path+suffix, replay)
+		n, damaged, err := replayFile(path+suffix, replay)
 		if err != nil {
 			return nil, err
 		}
 		j.bytes = n
+		j.damaged = errors.Join(j.damaged, damaged)
 	}
 	f, err := os.OpenFile(path+journalSuffix, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -98,26 +101,52 @@ func settle(f *os.File, size int64) error {
 	return syncDir(filepath.Dir(f.Name()))
 }
 
-// replayFile gives the length of the part that holds whole records.
-func replayFile(path string, replay func([]byte) error) (int64, error) {
+// Damaged tells which parts of the journal could not be read though changes follow them: what they held is lost.
+func (j *Journal) Damaged() error { return j.damaged }
+
+// replayFile gives the length of the part that holds whole records, and what is damaged in it.
+func replayFile(path string, replay func([]byte) error) (whole int64, damaged, err error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return 0, nil, nil
 	}
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	var at int64
-	for {
+	for at := int64(0); ; {
 		record, n := nextRecord(b[at:])
 		if n == 0 {
-			return at, nil
+			next := nextWhole(b, at+1)
+			if next < 0 {
+				return whole, damaged, nil
+			}
+			damaged = errors.Join(damaged, fmt.Errorf("%s: %d bytes from byte %d on are damaged", path, next-at, at))
+			at = next
+			continue
 		}
 		if err := replay(record); err != nil {
-			return 0, fmt.Errorf("%s, record at byte %d: %w", path, at, err)
+			return 0, nil, fmt.Errorf("%s, record at byte %d: %w", path, at, err)
 		}
 		at += int64(n)
+		whole = at
 	}
+}
+
+// mostLookedFor is the size of the largest record that is looked for behind damage. Topics and groups take less, and
+// noise that reads like a size costs a checksum of so many bytes.
+const mostLookedFor = 256 << 10
+
+// nextWhole gives the place of the first whole record at or behind a place, -1 when there is none.
+func nextWhole(b []byte, at int64) int64 {
+	for ; at+recordHead < int64(len(b)); at++ {
+		if binary.BigEndian.Uint32(b[at:]) > mostLookedFor {
+			continue
+		}
+		if _, n := nextRecord(b[at:]); n > 0 {
+			return at
+		}
+	}
+	return -1
 }
 
 const recordHead = 8

@@ -252,6 +252,55 @@ func TestWaitAfterClose(t *testing.T) {
 	must(t, c.j.Close())
 }
 
+// Damage within a journal costs the changes that it hit, and is told; those behind it were acknowledged like the others.
+// What was written last and is not whole is no damage.
+func TestDamageWithinAJournal(t *testing.T) {
+	var whole []byte
+	var starts []int
+	for i := range 20 {
+		starts = append(starts, len(whole))
+		whole = appendRecord(whole, []byte(strings.Repeat(strconv.Itoa(i%10), 30+i)))
+	}
+	for _, row := range []struct {
+		name    string
+		spoil   func(b []byte) []byte
+		lost    []int
+		damaged bool
+	}{
+		{"nothing", func(b []byte) []byte { return b }, nil, false},
+		{"a bit of a record", func(b []byte) []byte { b[starts[3]+20] ^= 4; return b }, []int{3}, true},
+		{"a bit of a size", func(b []byte) []byte { b[starts[3]] ^= 0x40; return b }, []int{3}, true},
+		{"zeros over two", func(b []byte) []byte { clear(b[starts[4]+3 : starts[6]-3]); return b }, []int{4, 5}, true},
+		{"the last one cut", func(b []byte) []byte { return b[:len(b)-3] }, []int{19}, false},
+		{"the last one damaged", func(b []byte) []byte { b[len(b)-3] ^= 1; return b }, []int{19}, false},
+		{"one damaged and the last one cut", func(b []byte) []byte { b[starts[8]+9] ^= 1; return b[:len(b)-3] }, []int{8, 19}, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "n.json")
+			must(t, os.WriteFile(path+journalSuffix, row.spoil(slices.Clone(whole)), 0o600))
+			var got, want []int
+			j, err := OpenJournal(path, func(record []byte) error {
+				got = append(got, len(record)-30)
+				return nil
+			})
+			must(t, err)
+			defer func() { must(t, j.Close()) }()
+			for i := range 20 {
+				if !slices.Contains(row.lost, i) {
+					want = append(want, i)
+				}
+			}
+			if !slices.Equal(got, want) || (j.Damaged() != nil) != row.damaged {
+				t.Errorf("read %v, damaged: %v", got, j.Damaged())
+			}
+			if row.damaged && !strings.Contains(j.Damaged().Error(), path+journalSuffix) {
+				t.Errorf("%v does not name the file", j.Damaged())
+			}
+			must(t, j.Wait(j.Append([]byte("next"))))
+		})
+	}
+}
+
 func FuzzNextRecord(f *testing.F) {
 	f.Add([]byte(nil))
 	f.Add(appendRecord(nil, []byte("x")))

@@ -246,6 +246,9 @@ func TestDamagedEndOfTheLog(t *testing.T) {
 		start := int64(len(logFiles)-1) * cfg.LogFileBytes
 		from := start + v.spoilEnd(last)
 		s, err := tryOpen(t, cfg, on(disk))
+		if err != nil && from == 0 && strings.Contains(err.Error(), "is a disk missing?") {
+			return // nothing is left of the log, and it says so
+		}
 		if err != nil {
 			t.Fatalf("after %q: %v", v.did, err)
 		}

@@ -97,6 +97,9 @@ func (t *Table) openJournal() (j *statefile.Journal, replayed bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("read the journal of consumer groups: %w", err)
 	}
+	if damaged := j.Damaged(); damaged != nil {
+		t.o.Logger.Error("the journal of consumer groups is damaged: changes are lost", "err", damaged)
+	}
 	return j, replayed, nil
 }
 

@@ -88,6 +88,9 @@ func (t *Table) openJournal() (j *statefile.Journal, replayed bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("read the journal of topics: %w", err)
 	}
+	if damaged := j.Damaged(); damaged != nil {
+		t.o.Logger.Error("the journal of topics is damaged: changes are lost", "err", damaged)
+	}
 	return j, replayed, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/goddard-mq/goddard/internal/faultfs"
@@ -294,6 +295,31 @@ func TestList(t *testing.T) {
 	}
 	if names, err := newSet(t, faultfs.OS, filepath.Join(dir, "none")).List(); err != nil || len(names) != 0 {
 		t.Errorf("no folder: %v, %v", names, err)
+	}
+}
+
+// A folder that cannot be looked into and belongs to no topic is none of the store's; one that may is not passed over.
+func TestListWithFoldersThatCannotBeRead(t *testing.T) {
+	for name, foreign := range map[string]bool{"lost+found": true, ".Trash-1000": true, "T2": false} {
+		disk := faultfs.NewDisk()
+		for _, dir := range []string{"/q/T/0", "/q/" + name} {
+			if err := disk.MkdirAll(dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		disk.ReadFault(func(op faultfs.Op) error {
+			if op.Path == "/q/"+name {
+				return syscall.EACCES
+			}
+			return nil
+		})
+		names, err := newSet(t, disk, "/q").List()
+		if foreign && (err != nil || len(names) != 1) {
+			t.Errorf("%s: %v, %v", name, names, err)
+		}
+		if !foreign && (err == nil || !strings.Contains(err.Error(), name)) {
+			t.Errorf("%s: %v, %v", name, names, err)
+		}
 	}
 }
 

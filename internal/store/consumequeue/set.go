@@ -10,6 +10,7 @@ import (
 	"math/bits"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -64,6 +65,9 @@ func (s *Set) List() ([]Name, error) {
 			continue
 		}
 		queues, err := s.handles.FS().ReadDir(filepath.Join(s.dir, topic.Name()))
+		if errors.Is(err, fs.ErrPermission) && strings.ContainsFunc(topic.Name(), noTopic) {
+			continue // lost+found, for one
+		}
 		if err != nil {
 			return nil, fmt.Errorf("list the consume queues of topic %s: %w", topic.Name(), err)
 		}
@@ -74,6 +78,11 @@ func (s *Set) List() ([]Name, error) {
 		}
 	}
 	return names, nil
+}
+
+// noTopic tells whether a character is in no topic's name.
+func noTopic(c rune) bool {
+	return !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.ContainsRune("%|-_", c))
 }
 
 // Dir is the folder of all queues.
