@@ -242,13 +242,16 @@ func (w *walker) damaged(p *Piece, reason string) error {
 // magicPrefix is what both magic numbers of records begin with.
 var magicPrefix = []byte{0xDA, 0xA3, 0x20}
 
+// placeKnown is how many bytes of a record tell where it says it lies.
+const placeKnown = message.PosPhysicalOffset + 8
+
 // resync finds the first place at or behind from with a record that has nothing wrong; the file's end if there is none.
 func (w *walker) resync(from int64) (int64, error) {
 	block := make([]byte, min(walkBlock, max(w.end-from, 0)))
 	var r message.Record
 	var record []byte
-	for at := from; at+message.BlankSize <= w.end; {
-		at = max(at, w.src.data(at)-message.BlankSize) // a magic number may begin before the data does
+	for at := from; at+placeKnown <= w.end; {
+		at = max(at, w.src.data(at)-message.BlankSize) // a record may begin before the data does
 		b := block[:min(int64(len(block)), max(w.end-at, 0))]
 		n, err := w.src.read(b, at)
 		if err != nil {
@@ -262,14 +265,20 @@ func (w *walker) resync(from int64) (int64, error) {
 			}
 			i += next
 			place := at + int64(i) - 4
+			if i-4+placeKnown > len(b) {
+				break // the next block has it whole
+			}
+			if w.file.Start+place != int64(binary.BigEndian.Uint64(b[i-4+message.PosPhysicalOffset:])) {
+				continue // none, or it lies elsewhere: seen before any of it is read
+			}
 			if record, err = w.log.Record(w.file.Start+place, &r, record); err == nil {
 				return place, nil
 			}
 		}
-		if at+int64(len(b)) >= w.end || len(b) < message.BlankSize {
+		if at+int64(len(b)) >= w.end || len(b) < placeKnown {
 			break
 		}
-		at += int64(len(b)) - message.BlankSize + 1 // a magic number may lie across the border of two blocks
+		at += int64(len(b)) - placeKnown + 1 // a record's beginning may lie across the border of two blocks
 	}
 	return w.end, nil
 }

@@ -27,8 +27,16 @@ type RegisterBrokerBody struct {
 // JSONDefaults sets what holds for keys that the JSON lacks.
 func (b *RegisterBrokerBody) JSONDefaults() { *b = RegisterBrokerBody{FilterServerList: []string{}} }
 
-// maxRegisterBytes bounds a registration once inflated: some 300,000 topics.
-const maxRegisterBytes = 64 << 20
+// Bounds of a registration: its bytes once inflated, and its topics. Lines of topics may be so short, and deflate so well,
+// that without the second a small request would take a gigabyte.
+const (
+	maxRegisterBytes  = 64 << 20
+	maxRegisterTopics = 500_000
+)
+
+func tooManyTopics(n int) error {
+	return fmt.Errorf("%d topics, at most %d are taken", n, maxRegisterTopics)
+}
 
 // DecodeRegisterBody reads the body of REGISTER_BROKER as the sender's version writes it: from V3_0_11 on a
 // RegisterBrokerBody, before that the topics alone. An empty body means no topics, at data version zero.
@@ -55,6 +63,9 @@ func DecodeRegisterBody(body []byte, version int32, compressed bool) (*RegisterB
 	}
 	if err != nil {
 		return nil, fmt.Errorf("body of the registration: %w", err)
+	}
+	if n := len(b.Topics.TopicConfigTable); n > maxRegisterTopics {
+		return nil, fmt.Errorf("body of the registration: %w", tooManyTopics(n))
 	}
 	b.Topics.fillNames()
 	return b, nil
@@ -107,7 +118,11 @@ func (b *RegisterBrokerBody) inflate(body []byte, version int32) error {
 		r.err = javajson.Unmarshal(v, &b.Topics.DataVersion)
 	}
 	b.Topics.TopicConfigTable = map[string]*TopicConfig{}
-	for range r.count() {
+	topics := r.count()
+	if topics > maxRegisterTopics {
+		return tooManyTopics(topics)
+	}
+	for range topics {
 		c, err := parseTopicLine(string(r.next()))
 		if r.err != nil {
 			break

@@ -120,6 +120,7 @@ func TestRegisterBodyMalformed(t *testing.T) {
 		{"a topic line with a word for a number", deflate(pieces(version, 1, "T four 4 6 SINGLE_TAG", "[]", 0)), "topic line"},
 		{"a topic line without a name", deflate(pieces(version, 1, " 4 4 6 SINGLE_TAG", "[]", 0)), "topic line"},
 		{"more than is good", deflate(make([]byte, maxRegisterBytes+1)), "inflates to more than"},
+		{"more topics than are taken", deflate(pieces(version, maxRegisterTopics+1, string(make([]byte, 4*maxRegisterTopics)))), "500001 topics"},
 		{"JSON that ends early", []byte(`{"topicConfigSerializeWrapper":{`), "body of the registration"},
 	} {
 		_, err := DecodeRegisterBody(row.body, V5_0_0, true)

@@ -199,10 +199,13 @@ func (l *Log) Resync(from, limit int64, check Check) (pos int64, ok bool, err er
 // magicPrefix is what both magic numbers of records begin with.
 var magicPrefix = []byte{0xDA, 0xA3, 0x20}
 
+// placeKnown is how many bytes of a record tell where it says it lies.
+const placeKnown = message.PosPhysicalOffset + 8
+
 // resyncIn looks at [from, end) of one file.
 func (l *Log) resyncIn(s *Scanner, from, end int64) (pos int64, ok bool, err error) {
 	block := make([]byte, scanBlock)
-	for at := from; at+message.BlankSize <= end; {
+	for at := from; at+placeKnown <= end; {
 		b := block[:min(int64(len(block)), end-at)]
 		if _, err := l.files.ReadAt(b, at); err != nil {
 			return 0, false, fmt.Errorf("read %s: %w", l.files.Path(at), err)
@@ -213,16 +216,25 @@ func (l *Log) resyncIn(s *Scanner, from, end int64) (pos int64, ok bool, err err
 				break
 			}
 			i += next
+			place := i - 4
+			if place+placeKnown > len(b) {
+				break // the next block has it whole
+			}
+			// Most of what looks like a record, as in bodies that hold records, is none or lies elsewhere: that is seen
+			// before any of it is read.
+			if at+int64(place) != int64(binary.BigEndian.Uint64(b[place+message.PosPhysicalOffset:])) {
+				continue
+			}
 			var r message.Record
-			s.Reset(at+int64(i)-4, s.limit)
-			if _, err := s.Next(&r); err == nil && r.PhysicalOffset == at+int64(i)-4 {
-				return at + int64(i) - 4, true, nil
+			s.Reset(at+int64(place), s.limit)
+			if _, err := s.Next(&r); err == nil && r.PhysicalOffset == at+int64(place) {
+				return at + int64(place), true, nil
 			}
 		}
 		if int64(len(b)) == end-at {
 			break
 		}
-		at += int64(len(b)) - message.BlankSize + 1 // a magic may lie across the blocks' border
+		at += int64(len(b)) - placeKnown + 1 // a record's beginning may lie across the blocks' border
 	}
 	return 0, false, nil
 }
