@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -94,6 +95,11 @@ func (r *recovery) run() (int64, error) {
 	}
 	if err := r.finish(from, end); err != nil {
 		return 0, err
+	}
+	if len(r.skipped) > 0 {
+		names := slices.Sorted(maps.Keys(r.skipped))
+		s.logger.Info("the log has messages of topics that are not among the settings, which were deleted or lost: they are left out",
+			"topics", len(names), "some", names[:min(len(names), 10)])
 	}
 	s.logger.Info("the store is open", "end", end, "queues", len(s.queues), "scanned_from", from, "scanned_records", r.records,
 		"took", time.Since(began).Round(time.Millisecond))

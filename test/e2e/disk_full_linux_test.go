@@ -30,15 +30,19 @@ func TestDiskFullAndSpaceAgain(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s := start(t, setup{data: filepath.Join(disk, "data"), set: []string{
+	set := []string{
 		"mappedFileSizeCommitLog=1048576", "preallocateBytes=262144", "mappedFileSizeConsumeQueue=20000",
 		"maxHashSlotNum=1000", "maxIndexNum=20000", "cleanResourceInterval=200",
-	}})
+	}
+	s := start(t, setup{data: filepath.Join(disk, "data"), set: set})
 	const queues = 3
-	dial(t, s.broker).createTopic("load", queues)
+	w := dial(t, s.broker)
+	w.createTopic("load", queues)
+	w.must(protocol.UpdateAndCreateSubscriptionGroup, nil, jsonOf(protocol.NewSubscriptionGroupConfig("e2e_full")))
 	l := newLoadLedger(queues)
 
 	filler := filepath.Join(disk, "filler")
+	var made []string // topics whose making was acknowledged
 	for round := range 3 {
 		// Fill it while messages are sent, so that every write of the store may be the one that does not fit.
 		d := &fullDisk{ledger: l}
@@ -55,9 +59,15 @@ func TestDiskFullAndSpaceAgain(t *testing.T) {
 		wait.Wait()
 
 		l.check(t, dial(t, s.broker))
-		if topics := dial(t, s.broker).topics(); topics["load"] == nil {
+		// Settings and progress go on in memory where they may; what is acknowledged is kept.
+		w = dial(t, s.broker)
+		if topics := w.topics(); topics["load"] == nil {
 			t.Error("the topic is gone")
 		}
+		if topic := fmt.Sprint("made_on_a_full_disk_", round); w.call(protocol.UpdateAndCreateTopic, topicHeader(topic, 1), nil).Code == 0 {
+			made = append(made, topic)
+		}
+		w.commit("e2e_full", "load", 0, int64(round+1))
 		if round == 1 {
 			s.crash() // a start on a full disk
 			l.checkAll(t, dial(t, s.broker))
@@ -65,7 +75,7 @@ func TestDiskFullAndSpaceAgain(t *testing.T) {
 		if err := os.Remove(filler); err != nil {
 			t.Fatal(err)
 		}
-		w := dial(t, s.broker)
+		w = dial(t, s.broker)
 		began := time.Now()
 		eventually(t, "sends taken again", func() bool {
 			body := fmt.Sprintf("again-%d-%d", round, time.Now().UnixNano())
@@ -76,10 +86,29 @@ func TestDiskFullAndSpaceAgain(t *testing.T) {
 			}
 			return err == nil
 		})
+		topic := fmt.Sprint("made_later_", round)
+		eventually(t, "a topic is made again", func() bool { return w.call(protocol.UpdateAndCreateTopic, topicHeader(topic, 1), nil).Code == 0 })
+		made = append(made, topic)
 		t.Logf("round %d: %d taken, %d refused, taken again after %v", round, d.taken.Load(), d.refused.Load(), time.Since(began))
 	}
 	s.crash()
 	l.checkAll(t, dial(t, s.broker))
+	w = dial(t, s.broker)
+	for _, topic := range made {
+		if w.topics()[topic] == nil {
+			t.Errorf("topic %s was acknowledged and is gone", topic)
+		}
+	}
+	s.restart()
+	w = dial(t, s.broker)
+	l.checkAll(t, w)
+	w.commit("e2e_full", "load", 0, 3)
+	s.restart()
+	if n := dial(t, s.broker).committed("e2e_full", "load", 0); n != 3 {
+		t.Errorf("the group stands at %d, it committed 3", n)
+	}
+	s.stop()
+	s.verify(set)
 }
 
 // fullDisk counts what becomes of sends.
