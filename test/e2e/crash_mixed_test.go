@@ -234,4 +234,3 @@ func (m *mixedLoad) checkLate(t *testing.T, w *wire) {
 		return len(origin) == 0
 	})
 }
-

@@ -119,7 +119,7 @@ func TestBitFlipsInOldFiles(t *testing.T) {
 				return s.logFile(physical / 131072 * 131072), physical%131072 + at
 			}
 			var lost []int64
-			var told []string // what the log is to say
+			var told []string                                                                    // what the log is to say
 			for n, at := range map[int64]int64{20: 0, 23: 5, 60: 33, 63: 87, 100: 300, 103: 9} { // size, magic, place, length of the body, body, checksum
 				path, offset := inLog(n, at)
 				flip(t, path, offset)
