@@ -94,6 +94,10 @@ func (r *round) removeLogFiles(ctx context.Context) {
 		if why == "" {
 			return
 		}
+		if err := s.markBelow(starts[1]); err != nil && why != CauseDisk {
+			s.logger.Warn("cannot remove an old log file: its messages are not noted in their queues", "err", err)
+			return
+		}
 		if before == nil {
 			before = s.lowestOf(s.allQueues())
 		}
@@ -110,6 +114,15 @@ func (r *round) removeLogFiles(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// markBelow makes a checkpoint if there is none yet of the messages below an offset. Without, a crash would leave queues
+// that have no message behind it as if they had never had any: their offsets would begin at 0 again.
+func (s *Store) markBelow(off int64) error {
+	if off <= s.keeper.marked.Load() {
+		return nil
+	}
+	return s.checkpoint(false)
 }
 
 // mayExpire tells whether it is time to remove expired files: the hour has come, the disk fills up, or somebody asked for

@@ -119,6 +119,12 @@ func TestYoungFilesStay(t *testing.T) {
 
 // All messages of a queue may be gone: it is empty then, but goes on counting.
 func TestAllMessagesOfAQueueExpire(t *testing.T) {
+	for name, powerCut := range map[string]bool{"closed": false, "power cut": true} {
+		t.Run(name, func(t *testing.T) { allMessagesOfAQueueExpire(t, powerCut) })
+	}
+}
+
+func allMessagesOfAQueueExpire(t *testing.T, powerCut bool) {
 	cfg := hourly("/store", 0)
 	disk := faultfs.NewDisk()
 	s := open(t, cfg, on(disk))
@@ -137,7 +143,10 @@ func TestAllMessagesOfAQueueExpire(t *testing.T) {
 		}
 	}
 	check()
-	if err := s.Close(); err != nil {
+	if powerCut {
+		disk = disk.Survive(1)
+	}
+	if err := s.Close(); err != nil && !powerCut {
 		t.Fatal(err)
 	}
 	s = open(t, cfg, on(disk))

@@ -4,10 +4,8 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -140,10 +138,4 @@ func (s *server) routable(topic string) {
 		code, _ := w.route(topic)
 		return code == 0
 	})
-}
-
-// logBuffer is a logger and what it wrote.
-func logBuffer() (*slog.Logger, *lockedBuffer) {
-	b := &lockedBuffer{b: bytes.Buffer{}}
-	return slog.New(slog.NewTextHandler(b, nil)), b
 }
