@@ -48,6 +48,8 @@ func TestBadFramesHurtNobodyElse(t *testing.T) {
 	const repeats = 250
 	names := start(t, setup{command: "nameserver"})
 	broker := start(t, setup{nameServers: []string{names.nameServer}})
+	asking := dial(t, names.nameServer)
+	eventually(t, "the broker to register", func() bool { code, _ := asking.route("TBW102"); return code == 0 })
 
 	for _, at := range []struct {
 		role    string
