@@ -59,17 +59,9 @@ func startPeer(t *testing.T, s rig.Server, l *ledger, client string, words ...an
 		p.cmd = exec.Command(os.Args[0])
 		p.cmd.Env = append(os.Environ(), peerVariable+"="+strings.Join(append([]string{client, s.NameServer()}, args...), " "))
 	}
-	p.cmd.Stderr = &p.stderr
 	p.number = l.join(client + " " + args[0])
-	var err error
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := p.cmd.StdoutPipe()
+	out, err := p.start()
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -82,28 +74,65 @@ func startPeer(t *testing.T, s rig.Server, l *ledger, client string, words ...an
 	return p
 }
 
+func (p *peer) start() (io.Reader, error) {
+	p.cmd.Stderr = &p.stderr
+	var err error
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	return out, p.cmd.Start()
+}
+
+// mostStarts bounds how often a peer is started whose client did not get ready: clients give up at the first question
+// that is not answered in 3 s, which happens where ten JVMs start on two cores.
+const mostStarts = 5
+
 // listen writes down what the peer says, to its end.
 func (p *peer) listen(out io.Reader) {
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		line, ok := strings.CutPrefix(lines.Text(), "@")
-		switch {
-		case !ok:
-		case line == "ready":
-			close(p.ready)
-		default:
-			p.ledger.note(p.number, line)
+	defer close(p.ended)
+	ready := false
+	for starts := 1; ; starts++ {
+		lines := bufio.NewScanner(out)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			line, ok := strings.CutPrefix(lines.Text(), "@")
+			switch {
+			case !ok:
+			case line == "ready":
+				ready = true
+				close(p.ready)
+			default:
+				p.ledger.note(p.number, line)
+			}
+		}
+		if out = p.again(p.cmd.Wait(), !ready && starts < mostStarts); out == nil {
+			return
 		}
 	}
-	err := p.cmd.Wait()
+}
+
+// again starts a peer anew that ended with err, if it may and was not told to end; else it gives nil.
+func (p *peer) again(err error, may bool) (out io.Reader) {
 	p.mu.Lock()
-	if !p.wanted {
-		p.err = fmt.Errorf("%s ended by itself: %v", p.client, err)
-		p.ledger.fail(p.err)
+	defer p.mu.Unlock()
+	if p.wanted {
+		return nil
 	}
-	p.mu.Unlock()
-	close(p.ended)
+	if may {
+		env := p.cmd.Env
+		p.cmd = exec.Command(p.cmd.Args[0], p.cmd.Args[1:]...)
+		p.cmd.Env = env
+		if out, err = p.start(); err == nil {
+			return out
+		}
+	}
+	p.err = fmt.Errorf("%s ended by itself: %v", p.client, err)
+	p.ledger.fail(p.err)
+	return nil
 }
 
 // awaitReady waits until the client has started.
@@ -126,8 +155,10 @@ func (p *peer) expectEnd() {
 
 // kill is kill -9. Everything that the peer said before is in the ledger when it returns.
 func (p *peer) kill() {
-	p.expectEnd()
+	p.mu.Lock()
+	p.wanted = true
 	_ = p.cmd.Process.Kill()
+	p.mu.Unlock()
 	<-p.ended
 }
 

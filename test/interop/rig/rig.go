@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -236,11 +237,32 @@ func (o *oracle) RestartNameServer() error {
 	return registered(o.NameServer())
 }
 
-// FreeAddr is a loopback address whose port, and those at the given distances from it, were free a moment ago.
+// Ports of servers, which are started again at the same place: below those that the system gives to connections and to
+// whoever asks for any.
+const (
+	firstPort = 20_000
+	portSpan  = 12_000
+)
+
+var given struct {
+	sync.Mutex
+	ports map[int]bool
+}
+
+// FreeAddr is a loopback address whose port, and those at the given distances from it, are free and were not given before.
 func FreeAddr(t *testing.T, around ...int) string {
 	t.Helper()
+	given.Lock()
+	defer given.Unlock()
+	if given.ports == nil {
+		given.ports = map[int]bool{}
+	}
 	for range 1000 {
-		if port, ok := freePorts(around); ok {
+		port := firstPort + rand.IntN(portSpan)
+		if free(port) && !slices.ContainsFunc(around, func(distance int) bool { return !free(port + distance) }) {
+			for _, distance := range append(around, 0) {
+				given.ports[port+distance] = true
+			}
 			return fmt.Sprintf("127.0.0.1:%d", port)
 		}
 	}
@@ -248,21 +270,17 @@ func FreeAddr(t *testing.T, around ...int) string {
 	return ""
 }
 
-func freePorts(around []int) (port int, ok bool) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// free tells whether nobody has the port and it was not given. given is locked.
+func free(port int) bool {
+	if given.ports[port] {
+		return false
+	}
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
-		return 0, false
+		return false
 	}
-	defer l.Close()
-	port = l.Addr().(*net.TCPAddr).Port
-	for _, distance := range around {
-		other, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+distance))
-		if err != nil {
-			return 0, false
-		}
-		defer other.Close()
-	}
-	return port, true
+	_ = l.Close()
+	return true
 }
 
 // registered waits until the name server knows the route of the cluster topic: a broker has registered.
