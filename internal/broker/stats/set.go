@@ -5,6 +5,7 @@ package stats
 
 import (
 	"context"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"sync"
@@ -126,11 +127,28 @@ func (s *Set) Get(group, topic string, messages, bytes int) {
 	s.get.count(messages, s.o.IsSystem(topic))
 }
 
+// Of messages that are stored in less than a millisecond, and so add nothing to the sum,
+// one in quickShare is counted, for as many: their queues' counters are rarely at hand.
+// A broker that has stored few counts each.
+const (
+	quickShare = 16
+	quickFrom  = 1000
+)
+
 // PutTook counts how long a message took to be stored in a queue.
 func (s *Set) PutTook(topic string, queue int32, took time.Duration) {
+	ms, times := took.Milliseconds(), int64(1)
+	if ms == 0 && s.put.broker.value.Load() >= quickFrom {
+		if rand.Uint32N(quickShare) != 0 {
+			return
+		}
+		times = quickShare
+	}
 	var buf [512]byte
 	key := append(append(strconv.AppendInt(buf[:0], int64(queue), 10), '@'), topic...)
-	lookUpBytes(s.putTook, key).add(took.Milliseconds())
+	c := lookUpBytes(s.putTook, key)
+	c.value.Add(ms)
+	c.times.Add(times)
 }
 
 // GetTook counts how long a pull took that found messages.

@@ -283,6 +283,26 @@ func TestConcurrentUse(t *testing.T) {
 	}
 }
 
+// Quick puts are counted by a share of them, slow ones one by one.
+func TestQuickPutsAreCountedRoughly(t *testing.T) {
+	s := newSet()
+	s.Put("T", quickFrom, 1)
+	const quick, slow = 100_000, 10
+	for range quick {
+		s.PutTook("T", 0, 999*time.Microsecond)
+	}
+	for range slow {
+		s.PutTook("T", 0, 7*time.Millisecond)
+	}
+	c := lookUp(s.putTook, "0@T")
+	if got := c.value.Load(); got != 7*slow {
+		t.Errorf("%d ms in all, want %d", got, 7*slow)
+	}
+	if got := c.times.Load(); got < quick*9/10 || got > quick*11/10 {
+		t.Errorf("%d puts, want about %d", got, quick+slow)
+	}
+}
+
 func BenchmarkPut(b *testing.B) {
 	s := newSet()
 	b.ReportAllocs()
