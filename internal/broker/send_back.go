@@ -32,8 +32,8 @@ type viewer interface {
 // sendBackHandler serves 36, on the send lane.
 type sendBackHandler struct {
 	*sender
-	log   viewer
-	alive comebacks
+	log       viewer
+	comebacks comebacks
 }
 
 func (h *sendBackHandler) serve(x *remoting.Exchange) (*remoting.Command, error) {
@@ -75,12 +75,16 @@ func (h *sendBackHandler) serve(x *remoting.Exchange) (*remoting.Command, error)
 		return nil, err
 	}
 	back := comeback{g.GroupName, req.Offset}
-	if now := time.Now(); !h.alive.begin(back, now, now.Add(h.lives(m))) {
+	now := time.Now()
+	switch store, exists := h.comebacks.begin(back, now, x.ReplyTo()); {
+	case exists:
 		return &remoting.Command{Code: protocol.Success}, nil
+	case !store:
+		return nil, nil // the answer is that of the copy
 	}
 	h.stats.SendBack(g.GroupName, string(record.Topic))
 	h.inFlight.Add(1)
-	h.store.Append(m, &backWaiter{handler: h, back: back, reply: x.ReplyTo(), message: *m})
+	h.store.Append(m, &backWaiter{handler: h, back: back, until: now.Add(h.lives(m)), reply: x.ReplyTo(), message: *m})
 	h.store.Commit()
 	return nil, nil
 }
@@ -187,6 +191,8 @@ func comebackProperties(r *message.Record, m *store.Message, level int, reason s
 type backWaiter struct {
 	handler *sendBackHandler
 	back    comeback
+	until   time.Time          // that the copy exists
+	waiting []remoting.ReplyTo // who gave the message back meanwhile
 	reply   remoting.ReplyTo
 	message store.Message
 }
@@ -195,16 +201,25 @@ type backWaiter struct {
 func (w *backWaiter) Appended(a *store.Appended) {
 	w.handler.inFlight.Add(-1)
 	w.handler.count(&w.message, a)
-	answer := &remoting.Command{Code: protocol.Success}
+	answer, until := &remoting.Command{Code: protocol.Success}, w.until
 	if a.Status != store.OK {
-		w.handler.alive.failed(w.back)
+		until = time.Time{}
 		answer.Code, answer.Remark = protocol.SystemError, a.Status.String()
 		if a.Err != nil {
 			answer.Remark += ": " + a.Err.Error()
 		}
 	}
 	w.reply.Queue(answer)
+	w.waiting = w.handler.comebacks.ended(w.back, time.Now(), until)
+	for _, reply := range w.waiting {
+		reply.Queue(answer)
+	}
 }
 
-// Flush writes the connection (store.Waiter).
-func (w *backWaiter) Flush() { w.reply.Conn().Flush() }
+// Flush writes the connections (store.Waiter).
+func (w *backWaiter) Flush() {
+	w.reply.Conn().Flush()
+	for _, reply := range w.waiting {
+		reply.Conn().Flush()
+	}
+}

@@ -230,22 +230,31 @@ func TestComebacksAreBounded(t *testing.T) {
 	var c comebacks
 	now := time.Now()
 	for i := range int64(maxComebacks) * 3 {
-		if !c.begin(comeback{"G", i}, now, now.Add(time.Hour)) {
+		b := comeback{"G", i}
+		if store, exists := c.begin(b, now, remoting.ReplyTo{}); !store || exists {
 			t.Fatalf("message %d is known", i)
 		}
+		c.ended(b, now, now.Add(time.Hour))
 	}
 	if n := len(c.until); n > maxComebacks {
 		t.Errorf("%d are remembered", n)
 	}
 	last := comeback{"G", maxComebacks*3 - 1}
-	if c.begin(last, now, now.Add(time.Hour)) {
+	if _, exists := c.begin(last, now, remoting.ReplyTo{}); !exists {
 		t.Error("the last one is forgotten")
 	}
-	if c.failed(last); !c.begin(last, now, now.Add(time.Second)) {
-		t.Error("one that was not stored is still known")
-	}
-	if !c.begin(last, now.Add(time.Minute), now.Add(time.Hour)) {
+	later := now.Add(time.Hour)
+	if store, _ := c.begin(last, later, remoting.ReplyTo{}); !store {
 		t.Error("one whose time is over is still known")
+	}
+	if store, exists := c.begin(last, later, remoting.ReplyTo{}); store || exists {
+		t.Error("a second copy, while the first is being stored")
+	}
+	if waiting := c.ended(last, later, time.Time{}); len(waiting) != 1 {
+		t.Errorf("%d wait for it", len(waiting))
+	}
+	if store, _ := c.begin(last, later, remoting.ReplyTo{}); !store {
+		t.Error("one that was not stored is still known")
 	}
 }
 
