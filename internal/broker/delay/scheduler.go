@@ -97,6 +97,7 @@ func (s *Scheduler) Run(ctx context.Context, st Store) error {
 	for _, l := range s.levels {
 		s.start(l)
 	}
+	var behind []int
 	for _, n := range s.progress.levels(s.cfg.Levels().Max()) {
 		_, end := st.QueueRange(protocol.TopicSchedule, int32(n-1))
 		switch offset := s.progress.offset(n); {
@@ -104,10 +105,11 @@ func (s *Scheduler) Run(ctx context.Context, st Store) error {
 			s.cfg.Logger.Warn("delayed messages: progress lies beyond the queue and is set back", "level", n, "offset", offset, "end", end)
 			s.progress.set(n, end)
 		case offset < end:
-			s.levelLocked(n)
+			behind = append(behind, n)
 		}
 	}
 	s.mu.Unlock()
+	running.Go(func() { s.begin(ctx, behind) })
 
 	s.persistUntil(ctx)
 	s.mu.Lock()
@@ -118,6 +120,24 @@ func (s *Scheduler) Run(ctx context.Context, st Store) error {
 		return fmt.Errorf("stop delivering delayed messages: %w", err)
 	}
 	return nil
+}
+
+// firstDelivery is how long messages that were there at the start wait in any case, so that consumers can come back first
+// (RocketMQ: ScheduleMessageService.FIRST_DELAY_TIME).
+const firstDelivery = time.Second
+
+// begin starts levels that are behind at the start.
+func (s *Scheduler) begin(ctx context.Context, levels []int) {
+	if len(levels) == 0 || !sleep(ctx, firstDelivery) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range levels {
+		if s.start != nil {
+			s.levelLocked(n)
+		}
+	}
 }
 
 // persistUntil writes progress a while after it changed, until ctx ends.
