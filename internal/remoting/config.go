@@ -47,6 +47,11 @@ type Config struct {
 	// Logger gets a line per connection that misbehaved; nil discards them.
 	Logger *slog.Logger
 
+	// Loops is how many goroutines of a server read for all its plain TCP connections,
+	// which spares a goroutine for each and commits the work of many at once. 0: each
+	// connection has its own, as where this can not be had (Linux has it).
+	Loops int
+
 	// AfterBatch, when set, is called by a connection's reader each time it has
 	// handled all complete frames it had read, before it waits for more: work
 	// gathered by inline handlers (appends) is committed there.

@@ -23,6 +23,9 @@ var (
 	errIdle     = errors.New("idle for too long")
 	errStalled  = errors.New("peer takes nothing")
 	errShutdown = errors.New("shutting down")
+
+	// errNeedsOwn: what comes next waits for the peer, which only a goroutine of the connection's own may do.
+	errNeedsOwn = errors.New("needs a goroutine of its own")
 )
 
 // FrameError is why bytes from a peer are not a frame; the connection they came

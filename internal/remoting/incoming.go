@@ -26,7 +26,8 @@ type incoming struct {
 	want int // size of the next block, by what the last reads brought
 
 	readOnce func(fd uintptr) bool // made once, to be given to raw
-	err      error                 // of readOnce
+	tryOnce  func(fd uintptr) bool // the same, but does not wait
+	err      error                 // of both
 }
 
 const (
@@ -47,6 +48,13 @@ func (in *incoming) init(nc net.Conn, raw syscall.RawConn, fresh bool) {
 		}
 		in.took(n, len(free))
 		in.err = err
+		return true
+	}
+	in.tryOnce = func(fd uintptr) bool {
+		in.err = nil
+		if !in.readOnce(fd) {
+			in.rest()
+		}
 		return true
 	}
 }
@@ -71,6 +79,15 @@ func (in *incoming) fill() (n int, err error) {
 		err = nil // comes again with the next read
 	}
 	return n, err
+}
+
+// try reads once from a socket that does not wait; nothing read and no error: there is nothing now. full: there may be more.
+func (in *incoming) try(raw syscall.RawConn) (n int, full bool, err error) {
+	before := in.w - in.r
+	if err = raw.Read(in.tryOnce); err == nil {
+		err = in.err
+	}
+	return in.w - in.r - before, in.w == in.held(), err
 }
 
 // room gives memory to read into, at least a byte.
@@ -122,6 +139,14 @@ func (in *incoming) rest() {
 func (in *incoming) drop() {
 	in.blk.release()
 	in.blk, in.r, in.w = nil, 0, 0
+}
+
+// held is how much memory is borrowed.
+func (in *incoming) held() int {
+	if in.blk == nil {
+		return 0
+	}
+	return len(in.blk.mem)
 }
 
 // unread is what was read and not handled.

@@ -10,14 +10,6 @@ import (
 	"testing"
 )
 
-// held is the memory that an incoming has borrowed.
-func (in *incoming) held() int {
-	if in.blk == nil {
-		return 0
-	}
-	return len(in.blk.mem)
-}
-
 // put makes n bytes arrive in pieces.
 func (in *incoming) put(b []byte) {
 	for len(b) > 0 {

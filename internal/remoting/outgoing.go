@@ -166,12 +166,16 @@ func (o *outgoing) send(body []byte) {
 	for {
 		o.take(body)
 		body = nil
-		if o.raw == nil {
+		raw := o.raw
+		if raw == nil {
 			o.goWrite()
 			return
 		}
 		o.mu.Unlock()
-		err := o.raw.Write(o.try.once)
+		err := raw.Write(o.try.once)
+		for err != nil && o.moved(&raw) {
+			err = raw.Write(o.try.once)
+		}
 		if err == nil {
 			err = o.try.err
 		}
@@ -244,6 +248,7 @@ func (o *outgoing) goWrite() {
 // writeAll writes until nothing is left.
 func (o *outgoing) writeAll() {
 	defer o.writer.Done()
+	o.conn.own()
 	for {
 		if err := o.writeAttempt(); err != nil {
 			o.give(err)
@@ -263,14 +268,17 @@ func (o *outgoing) writeAll() {
 }
 
 func (o *outgoing) writeAttempt() error {
-	if o.raw != nil {
-		if err := o.raw.Write(o.try.all); err != nil {
+	o.mu.Lock()
+	stream, raw := o.stream, o.raw
+	o.mu.Unlock()
+	if raw != nil {
+		if err := raw.Write(o.try.all); err != nil {
 			return err
 		}
 		return o.try.err
 	}
 	for len(o.try.head) > 0 {
-		n, err := o.stream.Write(o.try.head[:min(len(o.try.head), minReadBytes)])
+		n, err := stream.Write(o.try.head[:min(len(o.try.head), minReadBytes)])
 		o.wrote(n)
 		o.wakeAll()
 		if err != nil {

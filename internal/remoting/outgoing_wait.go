@@ -6,6 +6,7 @@ package remoting
 import (
 	"context"
 	"net"
+	"syscall"
 )
 
 // room sees to it that n more bytes can be gathered. mu is held.
@@ -29,6 +30,9 @@ func (o *outgoing) room(n int) {
 func (o *outgoing) overLimit() bool {
 	return o.pending.Load() > int64(o.conn.cfg.OutgoingLimit)
 }
+
+// given is how many bytes were gathered in all.
+func (o *outgoing) given() int64 { return int64(o.sent.Load()) + o.pending.Load() }
 
 // waitRoom waits until the peer took enough for requests to be read again, or the
 // connection is closed.
@@ -92,9 +96,19 @@ func (o *outgoing) forget() {
 // join waits for the writer goroutine after the connection was shut.
 func (o *outgoing) join() { o.writer.Wait() }
 
-// replace goes over to TLS. Only the reader calls it, before the first request.
-func (o *outgoing) replace(stream net.Conn) {
+// replace goes over to another way to write. raw is nil for TLS, which only the reader goes over to, before the first
+// request.
+func (o *outgoing) replace(stream net.Conn, raw syscall.RawConn) {
 	o.mu.Lock()
-	o.stream, o.raw = stream, nil
+	o.stream, o.raw = stream, raw
 	o.mu.Unlock()
+}
+
+// moved tells whether the way to write has been replaced since raw was it, and gives the new one.
+func (o *outgoing) moved(raw *syscall.RawConn) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	before := *raw
+	*raw = o.raw
+	return o.raw != before && o.raw != nil
 }

@@ -21,7 +21,23 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// loopsInTests is Config.Loops of the servers.
+var loopsInTests int
+
+// All tests run with a goroutine for each connection, and with goroutines that read for many.
+func TestMain(m *testing.M) {
+	for _, loopsInTests = range []int{0, 2} {
+		code := m.Run()
+		if err := goleak.Find(); err != nil && code == 0 {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+		if code != 0 {
+			fmt.Fprintf(os.Stderr, "with %d loops\n", loopsInTests)
+			os.Exit(code)
+		}
+	}
+}
 
 // patience bounds every wait of these tests; none of them needs it when all is well.
 const patience = 10 * time.Second
@@ -39,6 +55,7 @@ func echo(x *Exchange) {
 func serve(t testing.TB, h Handler, change func(*Config)) (addr string, s *Server) {
 	t.Helper()
 	cfg := DefaultConfig()
+	cfg.Loops = loopsInTests
 	if change != nil {
 		change(&cfg)
 	}

@@ -22,6 +22,7 @@ type Server struct {
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
 	stopped   bool
+	loops     *loops // nil: none, or not yet
 	quit      chan struct{}
 	conns     sync.WaitGroup
 }
@@ -105,7 +106,43 @@ func (s *Server) start(nc net.Conn) {
 	}
 	s.conns.Add(1)
 	s.mu.Unlock()
+	if ls := s.loopsFor(); ls != nil {
+		if sock := adopt(nc); sock != nil {
+			startOnLoop(nc, sock, ls.pick(), s.handler, s.cfg, s.watch, s.conns.Done)
+			return
+		}
+	}
 	startConn(nc, s.handler, s.cfg, s.watch, true, s.conns.Done)
+}
+
+// loopsFor gives the loops, made with the first connection; nil: there are none.
+func (s *Server) loopsFor() *loops {
+	if s.cfg.Loops <= 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.loops == nil {
+		ls, err := newLoops(s.cfg.Loops, s.cfg.AfterBatch)
+		if err != nil {
+			s.cfg.Logger.Warn("connections get a goroutine each", "err", err)
+			return nil
+		}
+		s.loops = ls
+	}
+	return s.loops
+}
+
+// ended waits until the last connection has ended, and ends what served them.
+func (s *Server) ended() {
+	s.conns.Wait()
+	s.mu.Lock()
+	ls := s.loops
+	s.loops = nil
+	s.mu.Unlock()
+	if ls != nil {
+		ls.close()
+	}
 }
 
 // stop ends accepting; false: it had ended before.
@@ -134,7 +171,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	ended := make(chan struct{})
 	go func() {
-		s.conns.Wait()
+		s.ended()
 		close(ended)
 	}()
 	var err error
@@ -153,7 +190,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) Close() error {
 	s.stop()
 	s.closeAll()
-	s.conns.Wait()
+	s.ended()
 	return nil
 }
 

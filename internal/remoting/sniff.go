@@ -40,6 +40,9 @@ func (c *Conn) sniff() (known bool, err error) {
 		}
 	}
 	if b[0] == firstTLSByte {
+		if c.onALoop() {
+			return false, errNeedsOwn
+		}
 		return c.startTLS()
 	}
 	if c.cfg.TLS != nil && c.cfg.RequireTLS {
@@ -86,7 +89,7 @@ func (c *Conn) startTLS() (known bool, err error) {
 		return false, fmt.Errorf("TLS handshake: %w", err)
 	}
 	c.in.stream, c.in.raw, c.in.fresh = stream, nil, false
-	c.out.replace(stream)
+	c.out.replace(stream, nil)
 	return false, nil
 }
 
