@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -336,11 +337,15 @@ func (b *Broker) storeTotals() stats.Totals {
 	return stats.Totals{Put: i.Appended, Found: i.GetsFound, Miss: i.GetsMiss, Transferred: i.Transferred}
 }
 
+// maxLoops is from where on more goroutines that read for all connections would only make the work of each smaller.
+const maxLoops = 16
+
 // connections says how clients are served.
 func (b *Broker) connections() remoting.Config {
 	c := remoting.DefaultConfig()
 	c.Logger = b.log
 	c.AfterBatch = b.store.Commit
+	c.Loops = min(runtime.GOMAXPROCS(0), maxLoops)
 	c.ConnClosed = func(conn *remoting.Conn, _ error) { b.members.Disconnect(conn) }
 	return c
 }

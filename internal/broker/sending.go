@@ -14,6 +14,10 @@ import (
 	"github.com/goddard-mq/goddard/internal/store"
 )
 
+// manyAnswers is from how many messages stored together on their answers are left to the goroutines that read for the
+// connections. Fewer are written where they are sooner.
+const manyAnswers = 24
+
 // sending is one message (or batch) from its request to its answer. It waits for the store in place of a goroutine, and
 // is reused: nothing is allocated for a message on its usual way.
 //
@@ -23,6 +27,7 @@ type sending struct {
 	cfg    *Config
 	reply  remoting.ReplyTo
 	inline bool // the connection flushes by itself when the handler returns
+	many   bool // stored together with many others
 	users  atomic.Int32
 	began  time.Time
 
@@ -119,6 +124,7 @@ var _ store.Waiter = (*sending)(nil)
 // Appended queues the answer (store.Waiter).
 func (s *sending) Appended(a *store.Appended) {
 	s.sender.inFlight.Add(-1)
+	s.many = a.Together >= manyAnswers
 	s.sender.count(&s.message, a)
 	if stored(a.Status) {
 		s.sender.stats.PutTook(s.message.Topic, s.queueID, time.Since(s.began))
@@ -143,7 +149,11 @@ func (s *sending) Appended(a *store.Appended) {
 // Flush writes the connection (store.Waiter).
 func (s *sending) Flush() {
 	if c := s.reply.Conn(); c != nil && !s.reply.Oneway() {
-		c.Flush()
+		if s.many {
+			c.FlushSoon()
+		} else {
+			c.Flush()
+		}
 	}
 	s.done()
 }

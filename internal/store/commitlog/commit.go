@@ -145,7 +145,7 @@ func (l *Log) tellSome(g *group, status Status, err error, which func(*Entry) bo
 			continue
 		}
 		a := &g.answer
-		*a = Appended{Status: status, Err: err}
+		*a = Appended{Status: status, Err: err, Together: len(g.entries)}
 		if status == OK || status == FlushDiskTimeout {
 			a.PhysicalOffset, a.QueueOffset, a.StoreTimestamp, a.Count = e.PhysicalOffset, e.QueueOffset, e.StoreTimestamp, int(max(e.count, e.Messages))
 			if e.count > 1 {

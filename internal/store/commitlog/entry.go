@@ -51,6 +51,7 @@ type Appended struct {
 	PhysicalOffset  int64   // of the first message
 	QueueOffset     int64   // of the first message
 	StoreTimestamp  int64   // ms
+	Together        int     // how many appends were written together, this one included
 	Count           int     // messages stored: more than 1 for a batch, inner or not
 	PhysicalOffsets []int64 // batch: of each record; valid during the call
 }
