@@ -50,7 +50,7 @@ func (h *replyHandler) serve(x *remoting.Exchange) (*remoting.Command, error) {
 	if s.queueID < 0 {
 		s.queueID = rand.Int32N(max(t.WriteQueueNums, 1))
 	}
-	s.sent.read(s.req.Properties)
+	s.sent.read(s.req.Properties, &s.all)
 	s.uniqueID = append(s.uniqueID[:0], s.sent.unique...)
 	properties := message.AppendInMapOrder(nil,
 		appendTracing(message.NormalizeProperties(nil, s.req.Properties, message.PropRegion, message.PropTraceOn), &s.cfg.Identity), nil)

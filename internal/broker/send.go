@@ -178,7 +178,7 @@ func (h *sendHandler) prepare(s *sending, x *remoting.Exchange) error {
 		BornTimestamp: s.req.BornTimestamp, BornHost: x.Conn.RemoteAddrPort(), StoreHost: h.storeHost,
 		ReconsumeTimes: s.req.ReconsumeTimes, Body: x.Request.Body, Batch: s.req.Batch,
 	}
-	s.sent.read(s.req.Properties)
+	s.sent.read(s.req.Properties, &s.all)
 	if s.req.Batch {
 		return h.prepareBatch(s, t)
 	}

@@ -22,10 +22,12 @@ type sentProperties struct {
 	lights      []byte // INNER_MULTI_DISPATCH: names of light queues
 }
 
-func (p *sentProperties) read(text []byte) {
+// read reads text, and puts all of it into all.
+func (p *sentProperties) read(text []byte, all *message.PropertyMap) {
 	*p = sentProperties{}
 	message.EachProperty(text, func(name, value []byte) bool {
 		p.note(name, value)
+		all.Put(name, value)
 		return true
 	})
 }

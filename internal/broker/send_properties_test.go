@@ -22,7 +22,8 @@ func propertyText(pairs string) []byte {
 
 func TestWhatTheBrokerReadsOfProperties(t *testing.T) {
 	var p sentProperties
-	p.read([]byte("UNIQ_KEY\x01old\x02WAIT\x01yes\x02TRAN_MSG\x01TRUE\x02INNER_NUM\x01\x02KEYS\x01k\x02TIMER_DELIVER_MS\x015\x02UNIQ_KEY\x01new\x02DELAY\x017"))
+	var all message.PropertyMap
+	p.read([]byte("UNIQ_KEY\x01old\x02WAIT\x01yes\x02TRAN_MSG\x01TRUE\x02INNER_NUM\x01\x02KEYS\x01k\x02TIMER_DELIVER_MS\x015\x02UNIQ_KEY\x01new\x02DELAY\x017"), &all)
 	if string(p.unique) != "new" || string(p.keys) != "k" {
 		t.Errorf("unique key %q, keys %q", p.unique, p.keys)
 	}
@@ -34,7 +35,7 @@ func TestWhatTheBrokerReadsOfProperties(t *testing.T) {
 		t.Errorf("level %d, %v", level, err)
 	}
 	for _, bad := range []string{"x", "2147483648", "1.5", " 1"} {
-		p.read(message.AppendProperty(nil, message.PropDelay, bad))
+		p.read(message.AppendProperty(nil, message.PropDelay, bad), &all)
 		if _, err := p.delayLevel(); err == nil {
 			t.Errorf("level %q is taken", bad)
 		}

@@ -4,6 +4,7 @@
 package broker
 
 import (
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,9 +39,9 @@ type sending struct {
 	queueID int32                // that was asked for, or picked for the sender
 	message store.Message
 
-	unordered  []byte // properties as they were gathered
-	properties []byte // of the message
-	uniqueID   []byte // UNIQ_KEY, sent back as the transaction id
+	all        message.PropertyMap // that are stored; aliases the request, too
+	properties []byte              // as text
+	uniqueID   []byte              // UNIQ_KEY, sent back as the transaction id
 	ids        []byte
 	header     protocol.SendResponse
 	answer     remoting.Command
@@ -63,6 +64,7 @@ func (s *sending) done() {
 		return
 	}
 	s.req, s.message, s.reply, s.answer = protocol.SendRequest{}, store.Message{}, remoting.ReplyTo{}, remoting.Command{}
+	s.all.Reset()
 	s.sent = sentProperties{} // or it would keep the memory of large requests
 	if cap(s.ids) > maxKeptIDs {
 		s.ids = nil // of a large batch
@@ -82,28 +84,29 @@ func (s *sending) decode(cmd *remoting.Command) error {
 // writeProperties makes the text that is stored: the sender's well-formed properties and the broker's, in the order in
 // which a Java broker writes them.
 func (s *sending) writeProperties() error {
-	p := append(s.unordered[:0], s.req.Properties...)
+	all := &s.all
 	s.uniqueID = append(s.uniqueID[:0], s.sent.unique...)
 	if len(s.uniqueID) == 0 {
 		s.uniqueID = message.AppendUniqueID(s.uniqueID)
-		p = message.AppendProperty(p, message.PropUniqueKey, string(s.uniqueID))
+		all.PutText(message.PropUniqueKey, string(s.uniqueID))
 	}
 	drop := notStored
 	identity := &s.cfg.Identity
-	p = message.AppendProperty(p, message.PropCluster, identity.Cluster)
-	p = appendTracing(p, identity)
+	all.PutText(message.PropCluster, identity.Cluster)
+	all.PutText(message.PropRegion, identity.RegionID)
+	all.PutText(message.PropTraceOn, strconv.FormatBool(identity.TraceOn))
 	switch {
 	case s.dead:
-		p = message.AppendProperty(p, message.PropDelay, "-1")
+		all.PutText(message.PropDelay, "-1")
 	case s.level > 0:
 		drop = notStaged
-		p = appendNumber(p, message.PropDelay, int64(s.level))
-		p = message.AppendProperty(p, message.PropRealTopic, s.message.Topic)
-		p = appendNumber(p, message.PropRealQueueID, int64(s.message.QueueID))
+		all.PutText(message.PropDelay, strconv.Itoa(s.level))
+		all.PutText(message.PropRealTopic, s.message.Topic)
+		all.PutText(message.PropRealQueueID, strconv.Itoa(int(s.message.QueueID)))
 		s.message.Topic, s.message.QueueID = protocol.TopicSchedule, int32(s.level-1)
 	}
-	s.unordered = p
-	s.properties = message.AppendInMapOrder(s.properties[:0], p, drop)
+	s.properties = all.Append(s.properties[:0], drop)
+	all.Reset()
 	if len(s.properties) > message.MaxProperties {
 		return s.sender.illegal(s.cfg)
 	}

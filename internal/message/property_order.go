@@ -3,7 +3,10 @@
 
 package message
 
-import "bytes"
+import (
+	"bytes"
+	"unsafe"
+)
 
 // RocketMQ's broker keeps the properties of a message that it stores in a HashMap made for 128 entries and writes them in
 // the order in which such a map gives them: by bucket, and inside a bucket as they came. What Goddard stores for the same
@@ -15,20 +18,53 @@ const propertyBuckets = 128
 // allocated for the usual number of properties.
 func AppendInMapOrder(dst, props []byte, drop func(name []byte) bool) []byte {
 	var few [24]placedProperty
-	placed := few[:0]
+	m := PropertyMap{few[:0]}
 	EachProperty(props, func(name, value []byte) bool {
-		if drop == nil || !drop(name) {
-			placed = place(placed, placedProperty{name, value, propertyBucket(name)})
-		}
+		m.Put(name, value)
 		return true
 	})
-	for i := range placed {
-		dst = append(dst, placed[i].name...)
+	return m.Append(dst, drop)
+}
+
+// PropertyMap holds properties as Java's map does. The zero value is empty.
+type PropertyMap struct{ placed []placedProperty }
+
+// Put sets a property, over an earlier one of that name. One without a name or a value is left out, as it could not be
+// written. m keeps the slices.
+func (m *PropertyMap) Put(name, value []byte) {
+	if len(name) > 0 && len(value) > 0 {
+		m.placed = place(m.placed, placedProperty{name, value, propertyBucket(name)})
+	}
+}
+
+// PutText is Put for text.
+func (m *PropertyMap) PutText(name, value string) {
+	m.Put(unsafe.Slice(unsafe.StringData(name), len(name)), unsafe.Slice(unsafe.StringData(value), len(value)))
+}
+
+// Append appends all properties, in the map's order, but those for which drop (may be nil) says true.
+func (m *PropertyMap) Append(dst []byte, drop func(name []byte) bool) []byte {
+	for i := range m.placed {
+		p := &m.placed[i]
+		if drop != nil && drop(p.name) {
+			continue
+		}
+		dst = append(dst, p.name...)
 		dst = append(dst, nameEnd)
-		dst = append(dst, placed[i].value...)
+		dst = append(dst, p.value...)
 		dst = append(dst, valueEnd)
 	}
 	return dst
+}
+
+// Reset empties m and lets go of what it held. Memory for a few is kept.
+func (m *PropertyMap) Reset() {
+	if cap(m.placed) > 2*manyProperties {
+		m.placed = nil
+		return
+	}
+	clear(m.placed)
+	m.placed = m.placed[:0]
 }
 
 type placedProperty struct {
