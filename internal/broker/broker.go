@@ -337,15 +337,19 @@ func (b *Broker) storeTotals() stats.Totals {
 	return stats.Totals{Put: i.Appended, Found: i.GetsFound, Miss: i.GetsMiss, Transferred: i.Transferred}
 }
 
-// maxLoops is from where on more goroutines that read for all connections would only make the work of each smaller.
-const maxLoops = 16
+const (
+	// maxLoops is from where on more goroutines that read for all connections would only make the work of each smaller.
+	maxLoops = 16
+	// loopsFrom is from how many connections on they are worth it.
+	loopsFrom = 16
+)
 
 // connections says how clients are served.
 func (b *Broker) connections() remoting.Config {
 	c := remoting.DefaultConfig()
 	c.Logger = b.log
 	c.AfterBatch = b.store.Commit
-	c.Loops = min(runtime.GOMAXPROCS(0), maxLoops)
+	c.Loops, c.LoopsFrom = min(runtime.GOMAXPROCS(0), maxLoops), loopsFrom
 	c.ConnClosed = func(conn *remoting.Conn, _ error) { b.members.Disconnect(conn) }
 	return c
 }

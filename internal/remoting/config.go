@@ -51,6 +51,9 @@ type Config struct {
 	// which spares a goroutine for each and commits the work of many at once. 0: each
 	// connection has its own, as where this can not be had (Linux has it).
 	Loops int
+	// LoopsFrom is how many connections a server has before further ones come on
+	// loops: a few are served fastest by goroutines of their own.
+	LoopsFrom int
 
 	// AfterBatch, when set, is called by a connection's reader each time it has
 	// handled all complete frames it had read, before it waits for more: work

@@ -189,3 +189,21 @@ func TestGuardSleeps(t *testing.T) {
 		eventually(t, "the guard sleeps", func() bool { return !ls.awake.Load() })
 	}
 }
+
+func TestFewConnectionsHaveGoroutinesOfTheirOwn(t *testing.T) {
+	addr, s := serveOnOneLoop(t, handlerFunc(echo), func(c *Config) { c.LoopsFrom = 2 })
+	for i := range int32(4) {
+		p := dial(t, addr)
+		p.send(request(t, 1, i, Binary, ""))
+		p.read()
+	}
+	onLoops := 0
+	s.Each(func(c *Conn) {
+		if c.onALoop() {
+			onLoops++
+		}
+	})
+	if onLoops != 2 {
+		t.Errorf("%d of 4 connections are on the loop, want those from the third on", onLoops)
+	}
+}

@@ -115,9 +115,9 @@ func (s *Server) start(nc net.Conn) {
 	startConn(nc, s.handler, s.cfg, s.watch, true, s.conns.Done)
 }
 
-// loopsFor gives the loops, made with the first connection; nil: there are none.
+// loopsFor gives the loops for one more connection, made with the first that needs them; nil: it comes on none.
 func (s *Server) loopsFor() *loops {
-	if s.cfg.Loops <= 0 {
+	if s.cfg.Loops <= 0 || s.watch.len() < s.cfg.LoopsFrom {
 		return nil
 	}
 	s.mu.Lock()
