@@ -35,6 +35,7 @@ type Conn struct {
 	sock     *socket  // what the loop reads from
 	seat     int32    // of the loop
 	away     bool     // of the loop: another goroutine than the loop's is handling a turn of it
+	hungUp   bool     // of the loop: the peer has sent its last byte, which is to be reached
 	wantsOwn atomic.Bool
 	flushing atomic.Bool   // the loop will flush
 	owned    chan struct{} // closed when it left the loop; nil: it never was on one

@@ -32,7 +32,7 @@ type loop struct {
 	vacant  []int32
 	woken   []*Conn // to be looked at though nothing may have arrived
 	flushes []*Conn // to be written
-	ready   []turn  // to be read in this round
+	ready   []*Conn // to be read in this round
 	at      int     // the next one of ready
 	touched []*Conn // handled in this round; work and answers are not committed yet
 	bytes   int     // read for touched
@@ -56,12 +56,6 @@ type loop struct {
 type seat struct {
 	conn  *Conn
 	epoch uint32 // tells it from connections that sat here before
-}
-
-// turn is a connection's in a round.
-type turn struct {
-	conn  *Conn
-	toEnd bool // the peer has sent its last byte: read on until that is reached
 }
 
 const (
@@ -216,15 +210,16 @@ func (l *loop) silence() {
 func (l *loop) drive(me uint64) {
 	defer l.drivers.Done()
 	for {
-		t, ok := l.next(me)
-		if !ok || !l.took(me, t, t.conn.onLoop(t.toEnd)) {
+		c, toEnd := l.next(me)
+		if c == nil || !l.took(me, c, c.onLoop(toEnd)) {
 			return
 		}
 	}
 }
 
-// next gives the next turn. In between it writes and commits, and waits for events. False: drive no more.
-func (l *loop) next(me uint64) (turn, bool) {
+// next gives the connection whose turn it is, and whether it is to be read to its end. In between it writes and commits, and
+// waits for events. nil: drive no more.
+func (l *loop) next(me uint64) (c *Conn, toEnd bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.driver == me {
@@ -234,23 +229,23 @@ func (l *loop) next(me uint64) (turn, bool) {
 		case len(l.touched) > 0 && (l.at == len(l.ready) || l.bytes >= roundBytes):
 			l.commitLocked()
 		case l.at < len(l.ready):
-			t := l.ready[l.at]
-			l.ready[l.at] = turn{}
+			c := l.ready[l.at]
+			l.ready[l.at] = nil
 			l.at++
-			if t.conn.away || t.conn.seat == noSeat {
+			if c.away || c.seat == noSeat {
 				continue
 			}
-			l.current = t.conn
+			l.current = c
 			l.steps++
-			return t, true
+			return c, c.hungUp
 		case l.quit:
-			return turn{}, false
+			return nil, false
 		default:
 			l.ready, l.at = l.ready[:0], 0
 			l.harvestLocked()
 		}
 	}
-	return turn{}, false
+	return nil, false
 }
 
 // flushLocked writes what others gathered for connections of the loop, without the lock.
@@ -304,9 +299,7 @@ func (l *loop) harvestLocked() {
 		l.steps++
 		l.loops.attend()
 	}
-	for _, c := range l.woken {
-		l.ready = append(l.ready, turn{conn: c})
-	}
+	l.ready = append(l.ready, l.woken...)
 	clear(l.woken)
 	l.woken = l.woken[:0]
 	for _, e := range l.events[:l.found] {
@@ -315,16 +308,19 @@ func (l *loop) harvestLocked() {
 			continue
 		}
 		s := &l.seats[e.Fd]
-		if s.conn != nil && s.epoch == uint32(e.Pad) {
-			l.ready = append(l.ready, turn{s.conn, e.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0})
+		if s.conn == nil || s.epoch != uint32(e.Pad) {
+			continue
 		}
+		if e.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+			s.conn.hungUp = true // told once only
+		}
+		l.ready = append(l.ready, s.conn)
 	}
 	l.found = 0
 }
 
 // took notes what came of a turn. False: another goroutine drives by now.
-func (l *loop) took(me uint64, t turn, o outcome) bool {
-	c := t.conn
+func (l *loop) took(me uint64, c *Conn, o outcome) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	mine := l.driver == me
@@ -341,7 +337,7 @@ func (l *loop) took(me uint64, t turn, o outcome) bool {
 			l.bytes += o.bytes
 		}
 		if o.more {
-			l.ready = append(l.ready, t)
+			l.ready = append(l.ready, c)
 		}
 	default:
 		if o.handled {

@@ -6,6 +6,7 @@ package remoting
 import (
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"testing"
 	"time"
@@ -55,6 +56,44 @@ func TestHandlerThatWaitsHoldsUpItsConnectionOnly(t *testing.T) {
 		if got := waits.read(); got.Opaque != want {
 			t.Fatalf("answer to %d, want %d", got.Opaque, want)
 		}
+	}
+}
+
+// The end of a connection is told once, perhaps while its handler waits.
+func TestPeerThatLeavesWhileItsHandlerWaits(t *testing.T) {
+	held, release := make(chan struct{}), make(chan struct{})
+	closed := make(chan error, 2)
+	addr, _ := serveOnOneLoop(t, handlerFunc(func(x *Exchange) {
+		if x.Request.Code == 99 {
+			close(held)
+			<-release
+		}
+		echo(x)
+	}), func(c *Config) { c.ConnClosed = func(_ *Conn, err error) { closed <- err } })
+	waits, other := dial(t, addr), dial(t, addr)
+	waits.send(request(t, 99, 1, Binary, ""))
+	<-held
+	waits.send(request(t, 1, 2, Binary, ""))
+	if err := waits.Conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // whoever drives now has seen the end
+		other.send(request(t, 1, 1, Binary, ""))
+		other.read()
+	}
+	close(release)
+	for want := int32(1); want <= 2; want++ {
+		if got := waits.read(); got.Opaque != want {
+			t.Fatalf("answer to %d, want %d", got.Opaque, want)
+		}
+	}
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Fatal("the connection is still open")
 	}
 }
 
