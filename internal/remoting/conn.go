@@ -145,9 +145,7 @@ func (c *Conn) onALoop() bool {
 
 // part is the life of a connection after its loop: its end, or one with a goroutine of its own.
 func (c *Conn) part(o outcome) {
-	if o.handled {
-		c.endBatch()
-	}
+	c.endBatch() // of turns in this round before, too
 	if o.err == nil {
 		o.err = c.moveOut()
 	}

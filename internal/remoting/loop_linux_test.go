@@ -97,6 +97,27 @@ func TestPeerThatLeavesWhileItsHandlerWaits(t *testing.T) {
 	}
 }
 
+// Who sends its last byte with a request gets the answer, and so does who sends rubbish behind it.
+func TestAnswersBeforeTheEnd(t *testing.T) {
+	addr, _ := serveOnOneLoop(t, handlerFunc(echo), nil)
+	for i := range 200 {
+		p := dial(t, addr)
+		b := request(t, 1, 7, Binary, "x")
+		if i%2 == 0 {
+			p.send(b)
+			if err := p.Conn.(*net.TCPConn).CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			p.send(append(b, 0xFF, 0xFF, 0xFF, 0xFF))
+		}
+		if got := p.read(); got.Opaque != 7 {
+			t.Fatalf("answer to %d", got.Opaque)
+		}
+		p.rest()
+	}
+}
+
 func TestCommitThatWaitsHoldsUpItsRoundOnly(t *testing.T) {
 	held, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
