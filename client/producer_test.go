@@ -304,9 +304,8 @@ func TestSilentConnectionIsClosed(t *testing.T) {
 
 func TestCallerGivesUp(t *testing.T) {
 	s := newScripted(t, "a", "b")
-	s.all(protocol.SendMessageV2, silence)
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(20*time.Millisecond, cancel)
+	s.all(protocol.SendMessageV2, func(*remoting.Exchange) { cancel() })
 	_, err := s.producer().Send(ctx, hello())
 	if !errors.Is(err, context.Canceled) || len(s.tried()) != 1 {
 		t.Errorf("error %v after %v, want that of the context after one try", err, s.tried())
